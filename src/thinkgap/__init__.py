@@ -1,0 +1,1 @@
+"""thinkgap measures whether an evaluation reads the event that its prompt requested."""

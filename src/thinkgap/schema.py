@@ -1,0 +1,317 @@
+"""Typed configuration of every entry point, registered with Hydra's ConfigStore.
+
+A typo or a wrong type in a file or on the command line fails while Hydra composes, before anything is loaded.
+Below the entry points no `DictConfig` exists: `omegaconf.OmegaConf.to_object` turns the composed tree into these
+dataclasses. Nothing heavy is imported here, so that `--help` and `--cfg job` stay quick.
+
+The string under each field is its documentation; `docs/configuration.md` is checked against them by a test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Dict, List, Optional  # noqa: UP035  (OmegaConf reads these at run time)
+
+from hydra.core.config_store import ConfigStore
+
+from thinkgap.types import Placement, Request, Thinking
+
+
+class BackendKind(Enum):
+    """Where a model runs."""
+
+    hf = "hf"
+    api = "api"
+
+
+class Dtype(Enum):
+    """Weight and activation type; `auto` is the checkpoint's own on an accelerator and float32 on CPU."""
+
+    auto = "auto"
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
+class Modality(Enum):
+    """Whether to load a text-only or an image-text model; `auto` asks the checkpoint's config."""
+
+    auto = "auto"
+    text = "text"
+    vision = "vision"
+
+
+class LabelVariant(Enum):
+    """Which token stands for a label: `A`, ` A`, both summed, or the one natural at Direct's read position."""
+
+    auto = "auto"
+    bare = "bare"
+    spaced = "spaced"
+    both = "both"
+
+
+class LabelScope(Enum):
+    """Whether every condition reads Direct's label ids, or each condition its own natural ones."""
+
+    shared = "shared"
+    natural = "natural"
+
+
+class ImageFilter(Enum):
+    """Which items to keep by whether they have an image."""
+
+    any = "any"
+    only = "only"
+    none = "none"
+
+
+class EvaluationKind(Enum):
+    """What an evaluation run does."""
+
+    native = "native"
+    prompts = "prompts"
+
+
+class ServedApi(Enum):
+    """Request format of a served model."""
+
+    chat = "chat"
+    responses = "responses"
+
+
+class WandbMode(Enum):
+    """`auto` is online when an API key is found and offline otherwise."""
+
+    auto = "auto"
+    online = "online"
+    offline = "offline"
+    disabled = "disabled"
+
+
+@dataclass
+class ThinkingSwitch:
+    """How a model's own thinking is controlled; an empty mapping says that the model has no such setting."""
+
+    enabled: Dict[str, Any] = field(default_factory=dict)
+    """Chat-template arguments (local) or request fields (served) that turn thinking on."""
+    disabled: Dict[str, Any] = field(default_factory=dict)
+    """The same, to turn it off."""
+
+
+@dataclass
+class ServedConfig:
+    """Where and how a served model is reached."""
+
+    base_url: str = ""
+    """Root of the provider's API."""
+    api: ServedApi = ServedApi.chat
+    """Request format."""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key; the key itself is never configured or logged."""
+
+
+@dataclass
+class ModelConfig:
+    """A model: where its weights are and how they are loaded."""
+
+    name: str = "???"
+    """Short name used in tables and run names."""
+    backend: BackendKind = BackendKind.hf
+    """`hf` loads with transformers; `api` is a served model."""
+    path: str = "???"
+    """Hub id, local folder, `package:module/file.gguf`, or the provider's model id."""
+    revision: Optional[str] = None
+    """Hub branch, tag or commit."""
+    modality: Modality = Modality.auto
+    """Text-only or image-text; `auto` asks the checkpoint."""
+    dtype: Dtype = Dtype.auto
+    """Weight type."""
+    device_map: Any = None
+    """Passed to transformers (`auto`, a device, or a mapping); null puts the model on the trainer's device."""
+    attn_implementation: Optional[str] = None
+    """Passed to transformers (`sdpa`, `eager`, `flash_attention_2`); null leaves its default."""
+    quantization: Optional[Dict[str, Any]] = None
+    """A transformers quantisation config as a mapping, e.g. `{quant_method: bitsandbytes, load_in_4bit: true}`."""
+    trust_remote_code: bool = False
+    """Whether code inside the checkpoint may run."""
+    min_pixels: Optional[int] = None
+    """Smallest image area after resizing, where the image processor has such a bound; null keeps its own."""
+    max_pixels: Optional[int] = None
+    """Largest image area after resizing; null keeps the processor's own."""
+    max_length: Optional[int] = None
+    """Longest prompt in tokens; null is the model's own context length."""
+    thinking: ThinkingSwitch = field(default_factory=ThinkingSwitch)
+    """How its thinking is switched."""
+    served: ServedConfig = field(default_factory=ServedConfig)
+    """For `backend: api`."""
+
+
+@dataclass
+class DatasetConfig:
+    """A benchmark: its adapter, its source, and which of its items are used."""
+
+    name: str = "???"
+    """Adapter, one of `thinkgap.data.ADAPTERS`."""
+    path: str = "???"
+    """Hub id, a folder with `{split}.parquet` or `{split}.jsonl`, or one such file."""
+    config: Optional[str] = None
+    """Configuration of a hub dataset (`all`, `main`)."""
+    split: str = "test"
+    """Split to read."""
+    revision: Optional[str] = None
+    """Hub branch, tag or commit."""
+    images: ImageFilter = ImageFilter.any
+    """Keep all items, only those with an image, or only those without."""
+    subjects: Optional[List[str]] = None
+    """Keep only these subjects; null keeps all."""
+    limit: Optional[int] = None
+    """Seeded sample of this many items, stratified by subject and number of options; null is all."""
+    seed: int = 0
+    """Seed of the sample, and of generated datasets."""
+    max_bad: float = 0.01
+    """Share of unreadable rows above which the run stops before any forward pass."""
+
+
+@dataclass
+class TriggerSpec:
+    """One trigger of the prefix study."""
+
+    text: str = ""
+    """Appended byte-exact where `trigger.placement` says; empty is Direct."""
+    requests: Request = Request.rationale
+    """The event that the trigger asks for."""
+
+
+@dataclass
+class TriggerConfig:
+    """The triggers that one run measures, all on the same items."""
+
+    placement: Placement = Placement.user
+    """Where a trigger stands and where the label is read."""
+    conditions: Dict[str, TriggerSpec] = field(default_factory=dict)
+    """By name; Direct is added if it is missing."""
+
+
+@dataclass
+class ModeSpec:
+    """One answer mode of the inertia study."""
+
+    instruction: str = ""
+    """Instruction line, byte-exact; empty for none."""
+    thinking: Thinking = Thinking.disabled
+    """What is asked of the thinking switch."""
+    requests: Request = Request.answer_only
+    """The event that the mode asks for."""
+    user_suffix: str = ""
+    """Appended to the answer-format line inside the user message."""
+    prefill: str = ""
+    """Opens the assistant turn."""
+    soft_switch: str = ""
+    """First line of the user message."""
+
+
+@dataclass
+class ModeConfig:
+    """The answer modes that one run uses."""
+
+    format_example: bool = True
+    """Keep the example in the answer-format line."""
+    conditions: Dict[str, ModeSpec] = field(default_factory=dict)
+    """By name."""
+
+
+@dataclass
+class PromptConfig:
+    """What stands in every prompt beside the item and the condition."""
+
+    instruction: str = ""
+    """A line after the choices, such as a request for the letter; empty is the study's prompt."""
+    system: Optional[str] = None
+    """System message; null leaves the chat template's own."""
+    chat_template: bool = True
+    """Whether to render with the model's chat template; false sends plain text (base models)."""
+    thinking: Thinking = Thinking.disabled
+    """Thinking switch under triggers; `disabled` is a no-op for a model without one."""
+
+
+@dataclass
+class EvaluationConfig:
+    """What is measured."""
+
+    kind: EvaluationKind = EvaluationKind.native
+    """`native` reads label log-probabilities; `prompts` only shows what would be sent."""
+    batch_size: int = 16
+    """Prompts in one forward pass."""
+    items: int = 2
+    """Items that `prompts` shows."""
+
+
+@dataclass
+class TrainerConfig:
+    """Arguments of Lightning's Trainer."""
+
+    accelerator: str = "auto"
+    """`auto`, `cpu`, `gpu`, ..."""
+    devices: int = 1
+    """Processes of this run."""
+    strategy: str = "auto"
+    """Lightning strategy."""
+    num_nodes: int = 1
+    """Machines of this run."""
+    progress: bool = True
+    """Progress bars, shown only on a terminal."""
+
+
+@dataclass
+class LoggerConfig:
+    """Weights & Biases."""
+
+    enabled: bool = True
+    """Whether to log to W&B at all."""
+    project: str = "thinkgap"
+    """W&B project."""
+    entity: Optional[str] = None
+    """W&B user or team."""
+    mode: WandbMode = WandbMode.auto
+    """Online, offline, or decided by whether a key is found."""
+    group: Optional[str] = None
+    """W&B group; null groups the jobs of a sweep together."""
+    tags: List[str] = field(default_factory=list)
+    """Further tags beside model, dataset and conditions."""
+
+
+@dataclass
+class PathsConfig:
+    """Where things are written."""
+
+    output_dir: str = "outputs"
+    """Root of run folders."""
+    cache_dir: str = "~/.cache/thinkgap"
+    """Converted models."""
+
+
+@dataclass
+class EvaluateConfig:
+    """Everything that `evaluate.py` takes."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    dataset: DatasetConfig = field(default_factory=DatasetConfig)
+    trigger: TriggerConfig = field(default_factory=TriggerConfig)
+    mode: ModeConfig = field(default_factory=ModeConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    labels: LabelVariant = LabelVariant.auto
+    """Label token variant."""
+    label_ids: LabelScope = LabelScope.shared
+    """Same label ids in every condition, or each its own."""
+    seed: int = 0
+    """Seed of everything random in the run."""
+
+
+def register() -> None:
+    """Make `evaluate_schema` available to the defaults list of `conf/evaluate.yaml`."""
+    ConfigStore.instance().store(name="evaluate_schema", node=EvaluateConfig)

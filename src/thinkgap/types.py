@@ -1,0 +1,223 @@
+"""The core records: what is asked, how it is shown, what is read, and the row that is kept.
+
+Slot and content are different things and different names everywhere. A *content* is an index into
+`Item.choices`; a *slot* is a position on screen (0 is the first). Only `Presentation` maps one to the other.
+
+This file imports nothing of ours and knows no model, no file format and no metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+AnswerSpace = Literal["mcq", "bool", "open"]
+ResponseStatus = Literal["ok", "unparsed", "truncated", "empty", "refused", "content_filtered"]
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Placement(Enum):
+    """Where a trigger stands, and so where the label is read (study A's protocol leaves it open)."""
+
+    user = "user"
+    """The trigger ends the user turn; the generation prompt follows; read at the start of the assistant turn."""
+    assistant = "assistant"
+    """The trigger opens the assistant turn; read right after it."""
+    prompt_end = "prompt_end"
+    """No generation prompt: read right after the last token of the user's text."""
+
+
+class Request(Enum):
+    """The event that a condition asks the model to produce next."""
+
+    label = "label"
+    rationale = "rationale"
+    answer_only = "answer_only"
+
+
+class Thinking(Enum):
+    """What is asked of a model's own thinking switch."""
+
+    default = "default"
+    """Leave the switch of the chat template or provider alone."""
+    enabled = "enabled"
+    disabled = "disabled"
+
+
+@dataclass(frozen=True)
+class ImageRef:
+    """An image by content hash; its bytes are read only when a prompt needs them.
+
+    `sha256` is over the encoded bytes, so two rows that hold the same file share it.
+    """
+
+    sha256: str
+    load: Callable[[], bytes] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question of a benchmark, before any prompt is made of it.
+
+    Text fields may hold `<image n>` (1-based, into `images`) where a picture stands in the text or is an
+    option; images that no text names are shown first, in order.
+    """
+
+    id: str
+    group_id: str
+    """Items that share a question, passage or image have the same group; intervals resample groups."""
+    question: str
+    choices: tuple[str, ...]
+    """Option contents in the source's order. For `bool` items ("Yes", "No"); empty for `open`."""
+    gold: int | None
+    """Content index of the right choice; None for `open`."""
+    answer_space: AnswerSpace
+    split: str
+    context: str = ""
+    """Passage (BoolQ) or hint (ScienceQA); empty if there is none."""
+    images: tuple[ImageRef, ...] = ()
+    subject: str = ""
+    answer: str = ""
+    """The right answer as text: the gold choice's content, or the reference answer of an `open` item."""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    """Further fields to group by: area, category, grade, topic, level, type, ..."""
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """An `Item` as shown: which content stands in which slot, under which label."""
+
+    item: Item
+    order: tuple[int, ...]
+    """`order[slot]` is the content shown in that slot."""
+    labels: tuple[str, ...]
+    """The label printed before, and read for, each slot."""
+    name: str = "identity"
+
+    def __post_init__(self) -> None:
+        if sorted(self.order) != list(range(len(self.item.choices))):
+            raise ValueError(f"item {self.item.id}: order {self.order} is no permutation of its choices")
+        if len(self.labels) != len(self.order) or len(set(self.labels)) != len(self.labels):
+            raise ValueError(f"item {self.item.id}: labels {self.labels} do not name {len(self.order)} slots")
+
+    @property
+    def k(self) -> int:
+        """Number of options shown."""
+        return len(self.order)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """Option contents in display order."""
+        return tuple(self.item.choices[content] for content in self.order)
+
+    @property
+    def gold_slot(self) -> int:
+        """Slot in which the right content is shown."""
+        if self.item.gold is None:
+            raise ValueError(f"item {self.item.id} is open: it has no gold slot")
+        return self.order.index(self.item.gold)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is asked of the model beyond the question: a trigger (study A) or a mode (study B)."""
+
+    name: str
+    kind: Literal["trigger", "mode"]
+    requests: Request
+    text: str = ""
+    """Trigger text, or the mode's instruction line; byte-exact as the study gives it."""
+    placement: Placement = Placement.user
+    thinking: Thinking = Thinking.default
+    user_suffix: str = ""
+    """Text appended to the last line of the user turn (mode M6's forced prefix)."""
+    prefill: str = ""
+    """Text that opens the assistant turn (mode M6p)."""
+    soft_switch: str = ""
+    """First line of the user turn (`/think`, `/no_think`)."""
+    format_example: bool = True
+    """Whether the mode's answer-format line keeps its example."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One `Presentation` under one `Condition`, as token ids of the whole rendered prompt."""
+
+    presentation: Presentation
+    condition: Condition
+    text: str
+    """Rendered text before image tokens are expanded."""
+    input_ids: tuple[int, ...]
+    """Token ids with image tokens expanded; the read position is the last one."""
+    label_ids: tuple[tuple[int, ...], ...]
+    """Per slot, the token ids whose probabilities are summed for that slot's label."""
+    images: tuple[ImageRef, ...] = ()
+    n_image_tokens: int = 0
+    sha256: str = ""
+    """Digest of token ids and image contents."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one forward pass says at the read position of one `Prompt` (natural logarithms, float32 softmax)."""
+
+    label_logprobs: tuple[float, ...]
+    """Per slot, log of the summed full-vocabulary probability of that label's tokens."""
+    label_mass: float
+    """Sum over slots of label probability, not renormalised (study A, table 3: answer mass)."""
+    top_token_id: int
+    """Most probable token of the full vocabulary."""
+    top_logprob: float
+
+
+@dataclass(frozen=True)
+class Response:
+    """What came back from generation: raw channels first, then their reading as trace and answer."""
+
+    content: str
+    reasoning: str = ""
+    finish_reason: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    trace: str = ""
+    answer: str = ""
+    status: ResponseStatus = "ok"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of a run, keyed by (item_id, presentation, condition, readout); see `store.records` for its columns."""
+
+    item_id: str
+    presentation: str
+    condition: str
+    readout: str
+    group_id: str
+    split: str
+    subject: str
+    k: int
+    order: tuple[int, ...]
+    labels: tuple[str, ...]
+    gold_slot: int
+    gold_content: int
+    pred_slot: int
+    pred_content: int
+    correct: bool
+    tied: bool
+    """Whether the two most probable labels were exactly equal (a stable digest of the key decided)."""
+    label_logprobs: tuple[float, ...]
+    label_mass: float
+    label_token_ids: tuple[tuple[int, ...], ...]
+    top_token_id: int
+    top_token: str
+    top_logprob: float
+    n_tokens: int
+    n_image_tokens: int
+    prompt_sha256: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What identifies this row within a run."""
+        return (self.item_id, self.presentation, self.condition, self.readout)
