@@ -27,7 +27,14 @@ class RowError(ThinkgapError):
 
 
 class PromptError(ThinkgapError):
-    """A prompt that cannot be rendered or read as the condition requires."""
+    """A prompt that cannot be rendered or read as the condition requires.
+
+    `kind` is the short reason under which excluded items are counted.
+    """
+
+    def __init__(self, message: str, kind: str = "cannot be shown to this model") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class LabelError(PromptError):

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Dict, List, Optional  # noqa: UP035  (OmegaConf reads these at run time)
+from pathlib import PurePath
+from typing import Any, Dict, List, Optional
 
 from hydra.core.config_store import ConfigStore
+from omegaconf import OmegaConf
 
 from thinkgap.types import Placement, Request, Thinking
 
@@ -313,5 +315,7 @@ class EvaluateConfig:
 
 
 def register() -> None:
-    """Make `evaluate_schema` available to the defaults list of `conf/evaluate.yaml`."""
+    """Make the schema and the resolver that `conf/` uses known to Hydra."""
+    # conf/model/local.yaml takes its name from its path, also when a sweep runs over paths.
+    OmegaConf.register_new_resolver("basename", lambda path: PurePath(str(path)).name, replace=True)
     ConfigStore.instance().store(name="evaluate_schema", node=EvaluateConfig)

@@ -1,0 +1,1 @@
+"""Where models run. The only package that knows a model family or a provider."""

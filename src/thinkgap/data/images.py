@@ -1,0 +1,96 @@
+"""Image values of rows as `ImageRef`s, and the check that image bytes can be decoded.
+
+It does not know prompts, sizes or processors: bytes go to the model's own processor unchanged.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from thinkgap.errors import RowError
+from thinkgap.types import ImageRef
+
+
+def image_ref(value: object, folder: Path | None = None, reread: Callable[[], object] | None = None) -> ImageRef:
+    """The image that `value` holds or names.
+
+    Args:
+        value: Encoded bytes, a mapping with `bytes` and `path` (how Parquet holds an image), a path, or a data URI.
+        folder: What a relative path is relative to; None refuses paths.
+        reread: Returns `value` anew, so that its bytes need not be kept.
+
+    Raises:
+        RowError: There are no bytes to be had.
+
+    """
+    data = _encoded(value, folder)
+    if not data:
+        raise RowError("an image has no bytes")
+    if isinstance(value, str) and not value.startswith("data:"):
+        load = partial(_encoded, value, folder)
+    elif reread is not None:
+        load = partial(_encoded_again, reread, folder)
+    else:
+        load = partial(_encoded, value, folder)
+    return ImageRef(hashlib.sha256(data).hexdigest(), load)
+
+
+def check_image(data: bytes) -> None:
+    """Decode an image to its last row, and keep nothing of it.
+
+    Raises:
+        RowError: It is no image that PIL reads, it is cut off, or it is too large to be one.
+
+    """
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            # A large chart is no attack; PIL still refuses twice its limit with an error.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data)) as image:
+                image.draft("L", (1, 1))  # JPEG only: reads every byte, at an eighth of the resolution
+                image.load()
+    except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ... by format
+        raise RowError(f"an image cannot be read: {error}") from error
+
+
+def _encoded_again(reread: Callable[[], object], folder: Path | None) -> bytes:
+    return _encoded(reread(), folder)
+
+
+def _encoded(value: object, folder: Path | None) -> bytes:
+    if isinstance(value, Mapping):
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if not isinstance(value, str):
+        raise RowError("an image has no bytes" if value is None else f"an image is {type(value).__name__}, not bytes")
+    if value.startswith("data:"):
+        return _from_data_uri(value)
+    if "://" in value:
+        raise RowError(f"image {value!r:.80} is an address; images are files or data URIs")
+    if folder is None:
+        raise RowError(f"image {value!r:.80} is a path, and its source has no folder")
+    try:
+        return (folder / Path(value).expanduser()).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise RowError(f"image file {value!r:.120} cannot be read: {reason}") from error
+
+
+def _from_data_uri(value: str) -> bytes:
+    header, _, payload = value.partition(",")
+    if not header.startswith("data:image/") or not header.endswith(";base64"):
+        raise RowError(f"image {header!r:.60} is no `data:image/...;base64,` URI")
+    try:
+        return base64.b64decode(payload, validate=True)
+    except binascii.Error as error:
+        raise RowError(f"an image's base64 cannot be read: {error}") from error

@@ -1,0 +1,28 @@
+"""The jobs of `evaluate.py`, each a plain function of a typed config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thinkgap.schema import EvaluateConfig, EvaluationKind
+
+
+def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> None:
+    """Run the evaluation that `cfg.evaluation.kind` names.
+
+    Args:
+        cfg: the composed config.
+        folder: the run's folder; a folder that holds an unfinished run of the same settings is resumed.
+        group: W&B group shared by the jobs of a sweep.
+
+    Raises:
+        ThinkgapError: anything the user can act on.
+    """
+    if cfg.evaluation.kind is EvaluationKind.prompts:
+        from thinkgap.evaluation.show import show_prompts
+
+        show_prompts(cfg)
+        return
+    from thinkgap.evaluation.native import run_native
+
+    run_native(cfg, folder, group)

@@ -1,0 +1,122 @@
+"""What a run says of itself: its conditions with their read positions and label ids, its fingerprint, its title."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from enum import Enum
+from typing import Any
+
+from thinkgap.prompts.build import PromptBuilder
+from thinkgap.schema import EvaluateConfig
+from thinkgap.types import Condition, Presentation
+
+_SHOWN = 600
+
+
+def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presentation]) -> list[dict[str, Any]]:
+    """Per condition: its text, the end of a rendered prompt, and the label ids that are read and that are natural.
+
+    Looked at on one presentation for each set of labels, before any forward pass, so that labels which cannot be
+    read stop the run at once.
+
+    Raises:
+        LabelError: labels that cannot be read as one token each.
+    """
+    examples = list({presentation.labels: presentation for presentation in presentations}.values())
+    longest = max(examples, key=lambda presentation: presentation.k)
+    described = []
+    direct = builder.conditions[0]
+    for condition in builder.conditions:
+        text, _ = builder.text(longest, condition)
+        natural = builder.natural(condition, text)
+        read = {}
+        natural_ids = {}
+        for example in examples:
+            own_text, _ = builder.text(example, condition)
+            direct_text, _ = builder.text(example, direct)
+            ids = builder.read_ids(example, condition, own_text, direct_text)
+            read |= dict(zip(example.labels, map(list, ids), strict=True))
+            own = builder.natural_ids(example, condition, own_text)
+            natural_ids |= dict(zip(example.labels, map(list, own), strict=True))
+        described.append(
+            {
+                "name": condition.name,
+                "kind": condition.kind,
+                "requests": condition.requests.name,
+                "text": condition.text,
+                "placement": condition.placement.name,
+                "thinking": condition.thinking.name,
+                "natural_variant": natural.name,
+                "label_ids": read,
+                "natural_label_ids": natural_ids,
+                "example_prompt_end": text[-_SHOWN:],
+                "example_prompt_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            }
+        )
+    return described
+
+
+def label_warnings(described: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each condition whose natural label tokens are not the ones that are read."""
+    warnings = []
+    for condition in described:
+        read, natural = condition["label_ids"], condition["natural_label_ids"]
+        differing = [label for label in read if natural[label] and not set(natural[label]) <= set(read[label])]
+        if differing:
+            label = differing[0]
+            warnings.append(
+                f"condition {condition['name']}: the labels are read as tokens {read[label]} ({label!r}), and "
+                f"{natural[label]} ({condition['natural_variant']}) would be natural there; the same ids are kept "
+                "in every condition so that they stay comparable (labels=both sums the two, "
+                "label_ids=natural reads each condition's own)"
+            )
+    return warnings
+
+
+def run_fingerprint(
+    cfg: EvaluateConfig,
+    model: Mapping[str, Any],
+    presentations: Sequence[Presentation],
+    conditions: Sequence[Condition],
+) -> dict[str, Any]:
+    """Everything that the records of a run depend on, as JSON data."""
+    from importlib.metadata import version
+
+    asked = [
+        (one.item.id, one.name, one.order, one.labels, one.item.question, one.item.choices, one.item.context,
+         [image.sha256 for image in one.item.images], one.item.gold)
+        for one in sorted(presentations, key=lambda one: (one.item.id, one.name))
+    ]  # fmt: skip
+    return {
+        "model": {key: value for key, value in model.items() if key != "structure_check_error"},
+        "items": hashlib.sha256(json.dumps(asked, ensure_ascii=False).encode()).hexdigest(),
+        "n_items": len(presentations),
+        "conditions": {condition.name: _json(asdict(condition)) for condition in conditions},
+        "prompt": _json(asdict(cfg.prompt)),
+        "labels": cfg.labels.name,
+        "label_ids": cfg.label_ids.name,
+        "batch_size": cfg.evaluation.batch_size,
+        "libraries": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
+    }
+
+
+def run_title(cfg: EvaluateConfig, n_items: int) -> str:
+    """Heading of the run's table."""
+    images = "" if cfg.dataset.images.name == "any" else f", images={cfg.dataset.images.name}"
+    return (
+        f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split}{images}), {n_items:,} items, "
+        f"placement={cfg.trigger.placement.name}, labels={cfg.labels.name}"
+    )
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Mapping):
+        return {str(key): _json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(inner) for inner in value]
+    return value

@@ -1,0 +1,134 @@
+"""Lightning's predict loop over a `PromptDataset`, with records written as it goes.
+
+Shards are written after whole batches only, so that what a killed run leaves behind is a set of whole batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import BasePredictionWriter
+
+from thinkgap.backends.hf import HFBackend
+from thinkgap.errors import PromptError
+from thinkgap.readouts.native import native_record
+from thinkgap.schema import EvaluateConfig
+from thinkgap.scoring.predict import PromptDataset, ScoredItem, ScoringModule, batches_of
+from thinkgap.store.run_folder import RunFolder
+from thinkgap.tracking.progress import progress
+from thinkgap.types import Record
+
+_SHARD_RECORDS = 4096
+_SHARD_SECONDS = 60.0
+
+
+@dataclass
+class Predicted:
+    """What one predict loop did."""
+
+    excluded: dict[str, PromptError] = field(default_factory=dict)
+    """Item id -> why it was excluded."""
+    n_prompts: int = 0
+
+
+def run_predict(
+    cfg: EvaluateConfig, backend: HFBackend, dataset: PromptDataset, run: RunFolder, total: int
+) -> Predicted:
+    """Score what `dataset` holds and write it into `run`.
+
+    Args:
+        cfg: for trainer settings and the batch size.
+        backend: the model.
+        dataset: batches left to score.
+        run: where shards go.
+        total: items of the whole run, those already done included.
+    """
+    quiet_libraries()
+    left = sum(map(len, dataset.batches))
+    predicted = Predicted()
+    bar = progress(total=total, initial=total - left, description=cfg.model.name, enabled=cfg.trainer.progress)
+    with bar:
+        writer = RecordWriter(run, backend, predicted, bar)
+        trainer = pl.Trainer(
+            accelerator=cfg.trainer.accelerator,
+            devices=cfg.trainer.devices,
+            num_nodes=cfg.trainer.num_nodes,
+            strategy=cfg.trainer.strategy,
+            callbacks=[writer],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        if left:
+            trainer.predict(
+                ScoringModule(backend, cfg.evaluation.batch_size), batches_of(dataset), return_predictions=False
+            )
+    return predicted
+
+
+class RecordWriter(BasePredictionWriter):
+    """Turns readings into records and writes them in shards of whole batches."""
+
+    def __init__(self, run: RunFolder, backend: HFBackend, predicted: Predicted, bar: Any) -> None:
+        super().__init__(write_interval="batch")
+        self.run, self.backend, self.predicted, self.bar = run, backend, predicted, bar
+        self.waiting: list[Record] = []
+        self.written = time.monotonic()
+
+    def write_on_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        prediction: Any,
+        batch_indices: Sequence[int] | None,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int,
+    ) -> None:
+        """Keep the batch, and write a shard when enough has gathered."""
+        scored: list[ScoredItem] = prediction
+        decode = self.backend.fmt.tokenizer.decode
+        for item in scored:
+            if item.excluded is not None:
+                self.predicted.excluded[item.item_id] = item.excluded
+            self.waiting += [
+                native_record(prompt, reading, decode([reading.top_token_id])) for prompt, reading in item.readings
+            ]
+            self.predicted.n_prompts += len(item.readings)
+        self.bar.update(len(scored))
+        if len(self.waiting) >= _SHARD_RECORDS or time.monotonic() - self.written > _SHARD_SECONDS:
+            self.flush()
+
+    def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Write what is left."""
+        self.flush()
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """Keep the finished batches of a run that fails or is interrupted."""
+        self.flush()
+
+    def flush(self) -> None:
+        """Write the waiting records as one shard."""
+        if self.waiting:
+            self.run.write_shard(self.waiting)
+            self.waiting = []
+        self.written = time.monotonic()
+
+
+def quiet_libraries() -> None:
+    """Silence what Lightning and transformers say about things that this tool has decided on purpose."""
+    import transformers
+
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="pytorch_lightning.*")
+    if not sys.stderr.isatty():
+        transformers.utils.logging.disable_progress_bar()

@@ -1,0 +1,1 @@
+"""From items and conditions to token ids: assembly, rendering, label tokens."""

@@ -1,0 +1,111 @@
+"""A `Presentation` under a `Condition` -> the text of the user turn and what opens the assistant turn.
+
+The two studies assemble their prompts differently, and each stays as its study gives it: the prefix study
+(arXiv 2609.29278) shows hint, question and lettered choices and stops there; the inertia study
+(arXiv 2610.11765) prefixes fields with their names and ends in an answer-format line.
+Knows no chat template and no tokenizer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from thinkgap.types import Condition, Placement, Presentation
+
+# Answer-format lines of the inertia study, byte-exact: `boxed{}` first without, then with, its backslash.
+ANSWER_FORMAT = {
+    "mcq": r"Put only the final option label in boxed{}, e.g. \boxed{%s}.",
+    "bool": r"Put only the final yes/no answer in boxed{}, e.g. \boxed{yes}.",
+    "open": r"Put the final answer in boxed{}, e.g. \boxed{72}.",
+}
+IMAGE_MARK = re.compile(r"<image (\d+)>")
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What is said: the user's text (with `<image n>` marks), and the opening of the assistant turn."""
+
+    user: str
+    prefill: str = ""
+
+
+def assemble(presentation: Presentation, condition: Condition, instruction: str = "") -> Turns:
+    """Text of both turns.
+
+    Args:
+        presentation: the item as shown.
+        condition: trigger or mode.
+        instruction: an extra line after the choices (`prompt.instruction`), prefix study only.
+    """
+    if condition.kind == "mode":
+        return Turns(inertia_user_turn(presentation, condition), condition.prefill)
+    lines = prefix_lines(presentation) + ([instruction] if instruction else [])
+    if condition.text and condition.placement is not Placement.assistant:
+        lines.append(condition.text)
+    prefill = condition.text if condition.placement is Placement.assistant else ""
+    return Turns("\n".join(lines), prefill)
+
+
+def option_lines(presentation: Presentation) -> list[str]:
+    """`A. first content`, one line per slot; none for items that are not multiple-choice."""
+    if presentation.item.answer_space != "mcq":
+        return []
+    return [f"{label}. {content}" for label, content in zip(presentation.labels, presentation.contents, strict=True)]
+
+
+def prefix_lines(presentation: Presentation) -> list[str]:
+    """Lines of the prefix study's prompt: hint, question, choices (study A, protocol)."""
+    item = presentation.item
+    return ([item.context] if item.context else []) + [item.question] + option_lines(presentation)
+
+
+def inertia_user_turn(presentation: Presentation, condition: Condition) -> str:
+    """The inertia study's single user message, lines joined by newlines (study B, prompt assembly)."""
+    item = presentation.item
+    lines = [condition.soft_switch] if condition.soft_switch else []
+    if item.context:
+        lines.append(f"Context: {item.context}")
+    lines.append(f"Question: {item.question}")
+    options = option_lines(presentation)
+    if options:
+        lines += ["Options:", *options]
+    if condition.text:
+        lines.append(condition.text)
+    lines.append(answer_format(presentation, condition) + condition.user_suffix)
+    return "\n".join(lines)
+
+
+def answer_format(presentation: Presentation, condition: Condition) -> str:
+    """The answer-format line; its example label is the item's first label, and can be left out.
+
+    Without the example (`mode.format_example=false`, our ablation: a fixed example may anchor the first slot)
+    the line ends in a full stop after `boxed{}`.
+    """
+    space = presentation.item.answer_space
+    line = ANSWER_FORMAT[space]
+    if space == "mcq":
+        line = line % presentation.labels[0]
+    return line if condition.format_example else line.partition(", e.g.")[0] + "."
+
+
+def split_at_images(text: str, n_images: int) -> list[str | int]:
+    """Text in reading order as pieces: strings, and 0-based image numbers where `<image n>` stood.
+
+    Images that no mark names come first, in order. Without images the text is returned whole, marks and all.
+    """
+    if n_images == 0:
+        return [text]
+    pieces: list[str | int] = []
+    named: set[int] = set()
+    end = 0
+    for match in IMAGE_MARK.finditer(text):
+        number = int(match.group(1)) - 1
+        if not 0 <= number < n_images:
+            continue
+        pieces += [text[end : match.start()], number]
+        named.add(number)
+        end = match.end()
+    pieces.append(text[end:])
+    unnamed: list[str | int] = [number for number in range(n_images) if number not in named]
+    return unnamed + [piece for piece in pieces if piece != ""]

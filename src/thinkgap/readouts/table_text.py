@@ -1,0 +1,151 @@
+"""A `Table` as aligned Markdown, as CSV, and as plain dicts.
+
+The Markdown lines up in a monospace terminal and can be pasted as it is. Computes nothing: a figure that is not there
+is shown as n/a with a numbered reason below the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+
+from thinkgap.metrics import Estimate
+from thinkgap.readouts.table import Row, Table, flat_row
+
+_HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold first %", "mean(1/k) %", "label mass")
+
+
+def to_markdown(table: Table) -> str:
+    """The whole table as text: heading, rows over all, rows by number of options, notes. Ends with a line feed."""
+    notes = _Notes()
+    header = [name.format(reference=f"difference to {table.reference}") for name in _HEADER]
+    overall = [[row.condition, *_cells(row, table, notes)] for row in table.rows]
+    ks = list(dict.fromkeys(row.k for row in table.rows_by_k))
+    title = f"{table.title} ({table.readout} readout)" if table.title else f"{table.readout} readout"
+    blocks = [f"### {title}", _grid(["condition", *header], overall, left=1)]
+    if len(ks) > 1:
+        rows = [[str(row.k), row.condition, *_cells(row, table, notes)] for row in table.rows_by_k]
+        blocks += ["By number of options k:", _grid(["k", "condition", *header], rows, left=2)]
+    else:
+        blocks.append(f"All items have k = {ks[0]} options.")
+    blocks.append("\n".join(f"- {line}" for line in _general(table) + notes.lines()))
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_dicts(table: Table) -> list[dict[str, str | int | float | None]]:
+    """One dict per row, all with the same keys (see `flat_row`); `k` is None over all records."""
+    return [flat_row(row, table) for row in table.all_rows]
+
+
+def to_csv(rows: Sequence[Mapping[str, str | int | float | None]]) -> str:
+    """Rows of `to_dicts` as CSV with a header; numbers at full precision, empty where there is no figure."""
+    sink = io.StringIO()
+    writer = csv.DictWriter(sink, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return sink.getvalue()
+
+
+class _Notes:
+    """Numbered reasons; the same reason keeps its number."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, int] = {}
+
+    def mark(self, reason: str) -> str:
+        return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})"
+
+    def missing(self, reason: str) -> str:
+        return f"n/a {self.mark(reason)}"
+
+    def lines(self) -> list[str]:
+        return [f"({number}) {reason}" for reason, number in self._reasons.items()]
+
+
+def _cells(row: Row, table: Table, notes: _Notes) -> list[str]:
+    if not row.n:
+        return ["0", *[notes.missing("no records of this condition")] * 8]
+    mass = row.label_mass
+    return [
+        str(row.n),
+        _percent(row.accuracy, notes),
+        *_difference(row, table, notes),
+        _percent(row.first_slot, notes),
+        f"{100 * row.gold_first.value:.1f}",
+        f"{100 * row.mean_reciprocal_k:.1f}",
+        _mass(mass.value) if mass.n else notes.missing("label mass is missing in some records"),
+    ]
+
+
+def _difference(row: Row, table: Table, notes: _Notes) -> list[str]:
+    """Cells of the difference, its p, and the discordant counts."""
+    if row.condition == table.reference:
+        return ["-", "-", "-"]
+    pair = row.difference
+    if pair is None:
+        where = "" if row.k is None else f" with k = {row.k}"
+        return [notes.missing(f"no item is in both this condition and {table.reference}{where}")] * 3
+    text = _percent(pair.difference, notes, sign="+")
+    if row.only_here or row.only_reference:
+        # Named by counts and not by condition, so that rows that miss the same number share one note.
+        text += " " + notes.mark(
+            f"over the rows that both conditions have; without a partner, and so dropped: {row.only_here} only in this "
+            f"condition, {row.only_reference} only in {table.reference}"
+        )
+    p = "<0.001" if pair.p_value < 0.001 else f"{pair.p_value:.3f}"
+    return [text, p, f"{pair.b}/{pair.c}"]
+
+
+def _percent(estimate: Estimate, notes: _Notes, sign: str = "") -> str:
+    """`45.5 [43.1, 47.9]`; with `sign="+"`, every number carries its sign."""
+    value, low, high = (_signed(100 * x, sign) for x in (estimate.value, estimate.low, estimate.high))
+    if math.isnan(estimate.low):
+        reason = "no interval: fewer than two groups, or all differences are equal, so their spread is unknown"
+        return f"{value} [{notes.missing(reason)}]"
+    return f"{value} [{low}, {high}]"
+
+
+def _signed(percent: float, sign: str) -> str:
+    text = f"{percent:{sign}.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
+
+
+def _mass(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
+
+
+def _general(table: Table) -> list[str]:
+    lines = [
+        f"[low, high]: 95% intervals. Difference: points to {table.reference} on the same rows, p by McNemar's test; "
+        f"b/c: rows right under {table.reference} and wrong here / wrong there and right here.",
+        "Beside the first slot %: gold first % is what a perfect model would have, mean(1/k) % what guessing would.",
+    ]
+    clustered = max(table.rows, key=lambda row: row.n - row.n_groups)
+    if clustered.n_groups < clustered.n:
+        lines.append(
+            f"n counts presentations; intervals are clustered ({clustered.n} rows in {clustered.n_groups} groups for "
+            f"{clustered.condition}). McNemar's p takes rows as independent: where they differ, trust the interval."
+        )
+    tied = {row.condition: row.tied for row in table.rows if row.tied}
+    if tied:
+        detail = ", ".join(f"{name} {count}" for name, count in tied.items())
+        lines.append(f"Exact ties between the two most probable labels, decided by a digest of the key: {detail}.")
+    if table.excluded:
+        detail = ", ".join(f"{count} {reason}" for reason, count in table.excluded.items())
+        lines.append(f"Not asked, and in no figure: {sum(table.excluded.values())} items ({detail}).")
+    return lines
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """Markdown table; the first `left` columns are flush left, the others flush right."""
+    cells = [[text.replace("|", "\\|") for text in row] for row in (header, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = [t.ljust(w) if i < left else t.rjust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True))]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "|".join(":" + "-" * (w + 1) if i < left else "-" * (w + 1) + ":" for i, w in enumerate(widths))
+    return "\n".join([line(cells[0]), f"|{rule}|", *map(line, cells[1:])])

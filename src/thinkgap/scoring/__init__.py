@@ -1,0 +1,1 @@
+"""Forward passes: prompts in, readings out."""

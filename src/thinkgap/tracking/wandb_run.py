@@ -1,0 +1,239 @@
+"""One Weights & Biases run around one job.
+
+W&B mirrors what is on disk. No failure of it may stop a job or change its result: each call is guarded, the first
+failure is logged with its reason, and the job goes on. Knows no records and no metrics; it gets plain rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import netrc
+import numbers
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from thinkgap.schema import LoggerConfig, WandbMode
+from thinkgap.store.redact import plain
+
+log = logging.getLogger(__name__)
+
+INIT_TIMEOUT = 30
+"""Seconds that W&B may take to start."""
+FINISH_TIMEOUT = 120
+"""Seconds that it may take to upload at the end; what is then left can be synced from disk."""
+
+_ENVIRONMENT_MODES = {"online": "online", "run": "online", "offline": "offline", "dryrun": "offline"}
+_ENVIRONMENT_MODES |= {"disabled": "disabled"}
+_REACH = ("disabled", "offline", "online")
+_TAG_LENGTH = 64
+
+
+class WandbTracker:
+    """What a job logs to; does nothing when W&B is off or could not start."""
+
+    def __init__(self, run: Any = None) -> None:
+        self._run = run
+        self._warned = False
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is logged at all."""
+        return self._run is not None
+
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Set summary figures of the run; None and NaN are left out, so that an absent figure is absent there too."""
+        if self._run is not None:
+            with self._guard("summary"):
+                known = plain(values)
+                self._run.summary.update({n: v for n, v in known.items() if v is not None and v == v})
+
+    def table(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Log `rows` as the table `name`; columns are the union of their keys, in order of appearance."""
+        if self._run is not None and rows:
+            with self._guard(f"table {name}"):
+                import wandb
+
+                columns, data = uniform_columns(rows)
+                self._run.log({name: wandb.Table(columns=[*columns], data=[*data])})
+
+    def finish(self, exit_code: int) -> None:
+        """End the run; later calls do nothing."""
+        run, self._run = self._run, None
+        if run is not None:
+            with self._guard("finish"):
+                run.finish(exit_code=exit_code)
+
+    @contextlib.contextmanager
+    def _guard(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if not self._warned:
+                log.warning("W&B %s failed, the job goes on without it: %s: %s", what, type(error).__name__, error)
+            self._warned = True
+
+
+@contextlib.contextmanager
+def wandb_run(
+    cfg: LoggerConfig,
+    *,
+    config: Mapping[str, Any],
+    name: str,
+    group: str | None,
+    job_type: str,
+    tags: Sequence[str],
+    folder: Path,
+) -> Iterator[WandbTracker]:
+    """A W&B run of its own around the block, finished with exit code 1 if an exception passes through, else 0.
+
+    Online only with a key, else offline; never prompts. The lesser of `cfg.mode` and `WANDB_MODE` counts. If W&B does
+    not start online it is started offline, and failing that the block runs without it.
+
+    Args:
+        cfg: Logger settings.
+        config: Settings to show beside the run; secrets are dropped (`store.redact.plain`).
+        name: Display name.
+        group: Group of the run (a sweep's jobs share one); `cfg.group` goes before it.
+        job_type: `evaluate`, `cache` or `probe`.
+        tags: Tags, beside `cfg.tags`.
+        folder: Folder under which all of W&B's files go.
+
+    Yields:
+        The tracker to log to.
+    """
+    mode = resolve_mode(cfg)
+    tracker = WandbTracker()
+    with contextlib.ExitStack() as stack:
+        if mode != "disabled":
+            # W&B stages tables in the home folder otherwise, which a compute node may not keep.
+            stack.enter_context(_environment("WANDB_DATA_DIR", str(folder / "wandb" / "data")))
+            arguments = {
+                "project": cfg.project,
+                "entity": cfg.entity,
+                "dir": str(folder),
+                "config": config,
+                "name": name,
+                "group": cfg.group or group,
+                "job_type": job_type,
+                "tags": list(dict.fromkeys(tag[:_TAG_LENGTH] for tag in [*tags, *cfg.tags] if tag)),
+            }
+            tracker = WandbTracker(_start(mode, folder, arguments))
+        exit_code = 1
+        try:
+            yield tracker
+            exit_code = 0
+        except SystemExit as error:
+            exit_code = 0 if error.code in (None, 0) else 1
+            raise
+        finally:
+            tracker.finish(exit_code)
+
+
+def resolve_mode(cfg: LoggerConfig) -> str:
+    """`online`, `offline` or `disabled`, from the settings, `WANDB_MODE` and whether a key is found."""
+    if not cfg.enabled or cfg.mode is WandbMode.disabled:
+        return "disabled"
+    wanted = "online" if cfg.mode is WandbMode.auto else cfg.mode.value
+    variable = os.environ.get("WANDB_MODE", "").strip().lower()
+    if variable and variable not in _ENVIRONMENT_MODES:
+        log.warning("WANDB_MODE=%s is none of %s: ignored", variable, ", ".join(_ENVIRONMENT_MODES))
+    mode = min(wanted, _ENVIRONMENT_MODES.get(variable, "online"), key=_REACH.index)
+    if mode == "online" and not _has_key():
+        if cfg.mode is WandbMode.online or variable:
+            log.warning("W&B: no API key found, so this run is kept offline; `wandb login` or WANDB_API_KEY, then sync")
+        return "offline"
+    return mode
+
+
+def uniform_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Column names, and rows in which each column holds one type: W&B refuses mixed ones (wandb tables, trap 46).
+
+    A column of numbers, of booleans or of texts stays; any other is turned into text. None stays None.
+    """
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    as_text = set()
+    for column in columns:
+        kinds = {_kind(row[column]) for row in rows if row.get(column) is not None}
+        if len(kinds) > 1 or "other" in kinds:
+            as_text.add(column)
+    return columns, [
+        [str(v) if c in as_text and v is not None else v for c in columns for v in (row.get(c),)] for row in rows
+    ]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, numbers.Real):
+        return "number"
+    return "text" if isinstance(value, str) else "other"
+
+
+def _start(mode: str, folder: Path, arguments: Mapping[str, Any]) -> Any:
+    """A started run, or None; tries offline when online fails."""
+    for attempt in dict.fromkeys((mode, "offline")):
+        try:
+            import wandb
+
+            folder.mkdir(parents=True, exist_ok=True)
+            settings = wandb.Settings(
+                console="off",
+                disable_code=True,
+                disable_git=True,
+                save_code=False,
+                symlink=False,
+                quiet=True,
+                show_info=False,
+                init_timeout=INIT_TIMEOUT,
+                login_timeout=INIT_TIMEOUT,
+                finish_timeout=FINISH_TIMEOUT,
+            )
+            # A fresh id for each job, and no run left open by an earlier job is taken up (trap 47).
+            init: Any = wandb.init
+            arguments = {**arguments, "config": plain(arguments["config"])}
+            return init(
+                mode=attempt, id=uuid.uuid4().hex[:12], reinit="finish_previous", settings=settings, **arguments
+            )
+        except Exception as error:
+            then = "offline instead" if attempt == "online" else "the job goes on without it"
+            log.warning("W&B did not start %s, %s: %s: %s", attempt, then, type(error).__name__, error)
+    return None
+
+
+def _has_key() -> bool:
+    """Whether W&B would find credentials, by the places it looks in; reads none of them further than that."""
+    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
+        return True
+    host = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
+    with contextlib.suppress(Exception):
+        # Not public, so a change there may only cost the online mode, never the job.
+        from wandb.sdk import wandb_setup
+
+        settings = wandb_setup.singleton().settings
+        host = settings.base_url
+        if settings.api_key:
+            return True
+    places = [os.environ.get("NETRC"), "~/.netrc", "~/_netrc"]
+    for place in filter(None, places):
+        with contextlib.suppress(OSError, RuntimeError, netrc.NetrcParseError):  # RuntimeError: no home folder
+            if netrc.netrc(Path(place).expanduser()).authenticators(urlsplit(host).netloc):
+                return True
+    return False
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Set a variable inside the block, unless the user has set it."""
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)

@@ -1,0 +1,281 @@
+"""Tiny random-weight models of the true classes, written as folders of the layout that the hub has.
+
+Text: Llama, Qwen3, Gemma 3 (sliding window shorter than the prompts). Image-text: Qwen2.5-VL, Qwen3-VL, LLaVA,
+Gemma 3. All use SmolLM2's tokenizer with the family's control tokens added, and the family's own processor class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+VISION = ("qwen25vl", "qwen3vl", "llava", "gemma3_vision")
+TEXT = ("llama", "qwen3", "gemma3")
+FAMILIES = TEXT + VISION
+
+_TURNS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
+{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""  # noqa: E501
+_QWEN3_THINK = """{% if add_generation_prompt and enable_thinking is defined and not enable_thinking %}<think>
+
+</think>
+
+{% endif %}"""
+# The released LLaVA-1.5 template behaves like this: images first, then texts, and no line break before the reply.
+_LLAVA = (
+    "{% for message in messages %}{{ message['role'].upper() + ': ' }}"
+    "{% for part in message['content'] %}{% if part['type'] == 'image' %}<image>\n{% endif %}{% endfor %}"
+    "{% for part in message['content'] %}{% if part['type'] == 'text' %}{{ part['text'] + ' ' }}{% endif %}{% endfor %}"
+    "{% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
+)
+_TEXT_SIZES: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 4096,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 2,
+    # Large enough for next-token distributions to differ clearly between prompts.
+    "initializer_range": 0.2,
+}
+
+
+def write_model(family: str, folder: Path, tokenizer_folder: Path, **changes: Any) -> Path:
+    """Write a tiny model of `family` into `folder` and return it.
+
+    Args:
+        family: one of `FAMILIES`.
+        folder: target, created.
+        tokenizer_folder: a folder with SmolLM2's tokenizer.
+        changes: overrides of the text config.
+    """
+    from transformers import AutoTokenizer
+
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
+    processor, model = _BUILDERS[family](tokenizer, _TEXT_SIZES | changes)
+    with torch.no_grad():
+        # Fresh norms are all ones; random ones make a norm applied twice, or not at all, visible.
+        for name, parameter in model.named_parameters():
+            if "norm" in name and parameter.ndim == 1:
+                parameter.add_(0.2 * torch.randn_like(parameter))
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
+
+
+def _llama(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return tokenizer, LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes))
+
+
+def _qwen3(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    tokenizer.add_tokens(["<think>", "</think>"])
+    tokenizer.chat_template = _TURNS + _QWEN3_THINK
+    return tokenizer, Qwen3ForCausalLM(Qwen3Config(vocab_size=len(tokenizer), **sizes))
+
+
+def _gemma3(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+
+    return tokenizer, Gemma3ForCausalLM(Gemma3TextConfig(**_gemma3_sizes(tokenizer, sizes)))
+
+
+def _gemma3_sizes(tokenizer: Any, sizes: dict[str, Any]) -> dict[str, Any]:
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+    return {
+        "vocab_size": len(tokenizer),
+        "sliding_window": 16,
+        "layer_types": kinds,
+        "query_pre_attn_scalar": 16,
+    } | sizes
+
+
+def _control_tokens(tokenizer: Any, *tokens: str) -> list[int]:
+    tokenizer.add_special_tokens({"extra_special_tokens": list(tokens)})
+    return [tokenizer.convert_tokens_to_ids(token) for token in tokens]
+
+
+def _qwen25vl(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import (
+        Qwen2_5_VLConfig,
+        Qwen2_5_VLForConditionalGeneration,
+        Qwen2_5_VLProcessor,
+        Qwen2VLImageProcessor,
+        Qwen2VLVideoProcessor,
+    )
+
+    start, end, image, video = _control_tokens(
+        tokenizer, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"
+    )
+    pixels = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 40}}
+    processor = Qwen2_5_VLProcessor(
+        image_processor=Qwen2VLImageProcessor(**pixels),
+        tokenizer=tokenizer,
+        video_processor=Qwen2VLVideoProcessor(),
+        chat_template=_TURNS.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
+    )
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
+    config = Qwen2_5_VLConfig(
+        text_config={"vocab_size": len(tokenizer), "rope_parameters": rope} | sizes,
+        vision_config={
+            "depth": 2,
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_heads": 2,
+            "out_hidden_size": sizes["hidden_size"],
+            "fullatt_block_indexes": [1],
+            "window_size": 56,
+        },
+        image_token_id=image,
+        video_token_id=video,
+        vision_start_token_id=start,
+        vision_end_token_id=end,
+    )
+    return processor, Qwen2_5_VLForConditionalGeneration(config)
+
+
+def _qwen3vl(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import (
+        Qwen2VLImageProcessor,
+        Qwen3VLConfig,
+        Qwen3VLForConditionalGeneration,
+        Qwen3VLProcessor,
+        Qwen3VLVideoProcessor,
+    )
+
+    start, end, image, video = _control_tokens(
+        tokenizer, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"
+    )
+    processor = Qwen3VLProcessor(
+        image_processor=Qwen2VLImageProcessor(
+            patch_size=16,
+            size={"shortest_edge": 32 * 32, "longest_edge": 32 * 32 * 40},
+            image_mean=[0.5] * 3,
+            image_std=[0.5] * 3,
+        ),
+        tokenizer=tokenizer,
+        video_processor=Qwen3VLVideoProcessor(),
+        chat_template=_TURNS.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>"),
+    )
+    rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0, "mrope_interleaved": True}
+    config = Qwen3VLConfig(
+        text_config={"vocab_size": len(tokenizer), "rope_parameters": rope} | sizes,
+        vision_config={
+            "depth": 3,
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_heads": 2,
+            "out_hidden_size": sizes["hidden_size"],
+            "num_position_embeddings": 64,
+            "deepstack_visual_indexes": [0, 1],
+        },
+        image_token_id=image,
+        video_token_id=video,
+        vision_start_token_id=start,
+        vision_end_token_id=end,
+    )
+    return processor, Qwen3VLForConditionalGeneration(config)
+
+
+def _llava(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import (
+        CLIPImageProcessor,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
+
+    (image,) = _control_tokens(tokenizer, "<image>")
+    size = {"shortest_edge": 28}
+    processor = LlavaProcessor(
+        image_processor=CLIPImageProcessor(size=size, crop_size={"height": 28, "width": 28}),
+        tokenizer=tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=_LLAVA,
+    )
+    config = LlavaConfig(
+        text_config={"model_type": "llama", "vocab_size": len(tokenizer)} | sizes,
+        vision_config={
+            "model_type": "clip_vision_model",
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 2,
+            "image_size": 28,
+            "patch_size": 14,
+        },
+        image_token_id=image,
+        image_token_index=image,
+    )
+    return processor, LlavaForConditionalGeneration(config)
+
+
+def _gemma3_vision(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import (
+        Gemma3Config,
+        Gemma3ForConditionalGeneration,
+        Gemma3ImageProcessor,
+        Gemma3Processor,
+    )
+
+    boi, eoi, image = _control_tokens(tokenizer, "<start_of_image>", "<end_of_image>", "<image_soft_token>")
+    tokenizer.boi_token, tokenizer.eoi_token, tokenizer.image_token = (
+        "<start_of_image>",
+        "<end_of_image>",
+        "<image_soft_token>",
+    )
+    tokenizer.boi_token_id, tokenizer.eoi_token_id, tokenizer.image_token_id = boi, eoi, image
+    tokenizer.init_kwargs |= {
+        "boi_token": "<start_of_image>",
+        "eoi_token": "<end_of_image>",
+        "image_token": "<image_soft_token>",
+    }
+    processor = Gemma3Processor(
+        image_processor=Gemma3ImageProcessor(size={"height": 56, "width": 56}),
+        tokenizer=tokenizer,
+        image_seq_length=4,
+        chat_template=_TURNS.replace("IMAGE", "<start_of_image>"),
+    )
+    config = Gemma3Config(
+        text_config=_gemma3_sizes(tokenizer, sizes),
+        vision_config={
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "image_size": 56,
+            "patch_size": 14,
+        },
+        mm_tokens_per_image=4,
+        boi_token_index=boi,
+        eoi_token_index=eoi,
+        image_token_index=image,
+        image_token_id=image,
+    )
+    return processor, Gemma3ForConditionalGeneration(config)
+
+
+_BUILDERS: dict[str, Callable[[Any, dict[str, Any]], tuple[Any, Any]]] = {
+    "llama": _llama,
+    "qwen3": _qwen3,
+    "gemma3": _gemma3,
+    "qwen25vl": _qwen25vl,
+    "qwen3vl": _qwen3vl,
+    "llava": _llava,
+    "gemma3_vision": _gemma3_vision,
+}
