@@ -8,7 +8,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import CompactHydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from thinkgap import cli, schema
 from thinkgap.errors import ThinkgapError
@@ -21,9 +21,8 @@ def main(cfg: DictConfig) -> None:
 
     job = HydraConfig.get()
     sweep = Path(job.sweep.dir).name if job.mode is RunMode.MULTIRUN else None
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, schema.EvaluateConfig)
     try:
+        config = cli.typed(cfg, schema.EvaluateConfig)
         evaluate(config, Path(job.runtime.output_dir), sweep)
     except ThinkgapError as error:
         # Hydra prints this kind as its message alone, and lets the other jobs of a sweep run.

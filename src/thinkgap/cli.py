@@ -9,10 +9,13 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from omegaconf import DictConfig, OmegaConf
 
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
 
+Config = TypeVar("Config")
 CONF = Path(__file__).resolve().parents[2] / "conf"
 _PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
 
@@ -83,6 +86,20 @@ def _check_key(key: str, schema: type) -> None:
         seen.append(part)
         field = fields[part]
         node = field.default_factory if field.default_factory is not dataclasses.MISSING else None
+
+
+def typed(cfg: DictConfig, schema: type[Config]) -> Config:
+    """The composed config as its dataclass.
+
+    Raises:
+        ConfigError: a setting without a default was not given.
+    """
+    missing = sorted(OmegaConf.missing_keys(cfg))
+    if missing:
+        raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=...")
+    config = OmegaConf.to_object(cfg)
+    assert isinstance(config, schema)
+    return config
 
 
 def rewrite_argv(schema: type) -> None:

@@ -372,7 +372,7 @@ def _loading(load: Any, cfg: ModelConfig, checkpoint: Checkpoint, **arguments: A
         arguments["revision"] = cfg.revision
     try:
         return load(checkpoint.source, trust_remote_code=cfg.trust_remote_code, **arguments)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         way_out = (
             "check the folder"

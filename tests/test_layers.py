@@ -1,0 +1,76 @@
+"""Imports go one way: a file may import its own layer and the layers before it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+LAYERS = (
+    "thinkgap.errors",
+    "thinkgap.types",
+    "thinkgap.schema",
+    "thinkgap.latex",
+    "thinkgap.metrics",
+    "thinkgap.data",
+    "thinkgap.prompts",
+    "thinkgap.backends",
+    "thinkgap.scoring",
+    "thinkgap.store",
+    "thinkgap.readouts",
+    "thinkgap.tracking",
+    "thinkgap.evaluation",
+    "thinkgap.cli",
+    "probes",
+    "analysis",
+)
+FILES = sorted(file for folder in ("src/thinkgap", "probes", "analysis") for file in (ROOT / folder).rglob("*.py"))
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part not in ("src", "__init__"))
+
+
+def layer_of(module: str) -> int | None:
+    found = [index for index, layer in enumerate(LAYERS) if module == layer or module.startswith(layer + ".")]
+    return found[0] if found else None
+
+
+def imported(file: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_imports_go_one_way(file: Path) -> None:
+    module = module_of(file)
+    own = layer_of(module)
+    if module == "thinkgap":
+        assert not [name for name in imported(file) if name.startswith("thinkgap")]
+        return
+    assert own is not None, f"{module} is in no layer: add it to LAYERS"
+    later = {name for name in imported(file) if (layer := layer_of(name)) is not None and layer > own}
+    assert not later, f"{module} may not import {later}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_files_say_what_they_are_for_and_stay_short(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), f"{file.name} has no docstring"
+    exempt = {"schema.py", "hf.py", "types.py"}
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 250 or file.name in exempt
+
+
+@pytest.mark.parametrize("entry", ["evaluate.py"])
+def test_entry_points_are_short(entry: str) -> None:
+    assert len((ROOT / entry).read_text(encoding="utf-8").splitlines()) < 100
