@@ -15,7 +15,17 @@ from thinkgap.errors import RowError, nearest
 from thinkgap.types import LETTERS, ImageRef
 
 _KEYS = (
-    "id question choices answer context image images subject group_id answer_space meta".split()  # noqa: SIM905
+    "id",
+    "question",
+    "choices",
+    "answer",
+    "context",
+    "image",
+    "images",
+    "subject",
+    "group_id",
+    "answer_space",
+    "meta",
 )
 _BOOLEANS = {"true": 0, "yes": 0, "false": 1, "no": 1}
 

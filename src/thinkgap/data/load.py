@@ -89,7 +89,7 @@ def _check_subjects(cfg: DatasetConfig, known: Sequence[str]) -> None:
 
 
 def _check_share(bad: Sequence[BadRow], n: int, cfg: DatasetConfig, of_what: str) -> None:
-    if not bad or len(bad) <= cfg.max_bad * n:
+    if not bad or len(bad) / n <= cfg.max_bad:
         return
     listed = "; ".join(f"{row.id}: {row.reason}" for row in bad[:_SHOWN])
     more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""

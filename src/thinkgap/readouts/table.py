@@ -6,7 +6,6 @@ metrics; how a table is laid out is `readouts.table_text`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,34 +195,3 @@ def _paired(part: pd.DataFrame, base: pd.DataFrame | None) -> tuple[PairedDiffer
         return None, left, right
     first, second = base["correct"].to_numpy()[there], part["correct"].to_numpy()[here]
     return metrics.paired_difference(first, second, part["group"].to_numpy()[here]), left, right
-
-
-def flat_row(row: Row, table: Table) -> dict[str, str | int | float | None]:
-    """One row as machine-readable columns: shares at full precision, None where there is no figure."""
-    pair = row.difference
-    flat: dict[str, str | int | float | None] = {
-        "readout": table.readout,
-        "condition": row.condition,
-        "k": row.k,
-        "n": row.n,
-        "n_groups": row.n_groups,
-    }
-    estimates = {"accuracy": row.accuracy, "difference": pair.difference if pair else MISSING}
-    estimates |= {"first_slot": row.first_slot, "gold_first": row.gold_first, "label_mass": row.label_mass}
-    for name, estimate in estimates.items():
-        flat |= {name: _number(estimate.value), f"{name}_low": _number(estimate.low)}
-        flat |= {f"{name}_high": _number(estimate.high)}
-    return flat | {
-        "mean_reciprocal_k": _number(row.mean_reciprocal_k),
-        "pairs": pair.difference.n if pair else 0,
-        "only_here": row.only_here,
-        "only_reference": row.only_reference,
-        "mcnemar_p": _number(pair.p_value) if pair else None,
-        "b": pair.b if pair else None,
-        "c": pair.c if pair else None,
-        "tied": row.tied,
-    }
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

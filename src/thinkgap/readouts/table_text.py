@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from thinkgap.metrics import Estimate
-from thinkgap.readouts.table import Row, Table, flat_row
+from thinkgap.metrics.intervals import MISSING
+from thinkgap.readouts.table import Row, Table
 
 _HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold first %", "mean(1/k) %", "label mass")
 
@@ -35,8 +36,8 @@ def to_markdown(table: Table) -> str:
 
 
 def to_dicts(table: Table) -> list[dict[str, str | int | float | None]]:
-    """One dict per row, all with the same keys (see `flat_row`); `k` is None over all records."""
-    return [flat_row(row, table) for row in table.all_rows]
+    """One dict per row, all with the same keys: shares at full precision, None for no figure; `k` is None over all."""
+    return [_flat(row, table) for row in table.all_rows]
 
 
 def to_csv(rows: Sequence[Mapping[str, str | int | float | None]]) -> str:
@@ -46,6 +47,36 @@ def to_csv(rows: Sequence[Mapping[str, str | int | float | None]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return sink.getvalue()
+
+
+def _flat(row: Row, table: Table) -> dict[str, str | int | float | None]:
+    pair = row.difference
+    flat: dict[str, str | int | float | None] = {
+        "readout": table.readout,
+        "condition": row.condition,
+        "k": row.k,
+        "n": row.n,
+        "n_groups": row.n_groups,
+    }
+    estimates = {"accuracy": row.accuracy, "difference": pair.difference if pair else MISSING}
+    estimates |= {"first_slot": row.first_slot, "gold_first": row.gold_first, "label_mass": row.label_mass}
+    for name, estimate in estimates.items():
+        flat |= {name: _number(estimate.value), f"{name}_low": _number(estimate.low)}
+        flat |= {f"{name}_high": _number(estimate.high)}
+    return flat | {
+        "mean_reciprocal_k": _number(row.mean_reciprocal_k),
+        "pairs": pair.difference.n if pair else 0,
+        "only_here": row.only_here,
+        "only_reference": row.only_reference,
+        "mcnemar_p": _number(pair.p_value) if pair else None,
+        "b": pair.b if pair else None,
+        "c": pair.c if pair else None,
+        "tied": row.tied,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 class _Notes:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import netrc
 import numbers
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from thinkgap.schema import LoggerConfig, WandbMode
+from thinkgap.schema import LoggerConfig
 from thinkgap.store.redact import plain
+from thinkgap.tracking.wandb_mode import resolve_mode
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +26,6 @@ INIT_TIMEOUT = 30
 FINISH_TIMEOUT = 120
 """Seconds that it may take to upload at the end; what is then left can be synced from disk."""
 
-_ENVIRONMENT_MODES = {"online": "online", "run": "online", "offline": "offline", "dryrun": "offline"}
-_ENVIRONMENT_MODES |= {"disabled": "disabled"}
-_REACH = ("disabled", "offline", "online")
 _TAG_LENGTH = 64
 
 
@@ -134,22 +130,6 @@ def wandb_run(
             tracker.finish(exit_code)
 
 
-def resolve_mode(cfg: LoggerConfig) -> str:
-    """`online`, `offline` or `disabled`, from the settings, `WANDB_MODE` and whether a key is found."""
-    if not cfg.enabled or cfg.mode is WandbMode.disabled:
-        return "disabled"
-    wanted = "online" if cfg.mode is WandbMode.auto else cfg.mode.value
-    variable = os.environ.get("WANDB_MODE", "").strip().lower()
-    if variable and variable not in _ENVIRONMENT_MODES:
-        log.warning("WANDB_MODE=%s is none of %s: ignored", variable, ", ".join(_ENVIRONMENT_MODES))
-    mode = min(wanted, _ENVIRONMENT_MODES.get(variable, "online"), key=_REACH.index)
-    if mode == "online" and not _has_key():
-        if cfg.mode is WandbMode.online or variable:
-            log.warning("W&B: no API key found, so this run is kept offline; `wandb login` or WANDB_API_KEY, then sync")
-        return "offline"
-    return mode
-
-
 def uniform_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
     """Column names, and rows in which each column holds one type: W&B refuses mixed ones (wandb tables, trap 46).
 
@@ -203,27 +183,6 @@ def _start(mode: str, folder: Path, arguments: Mapping[str, Any]) -> Any:
             then = "offline instead" if attempt == "online" else "the job goes on without it"
             log.warning("W&B did not start %s, %s: %s: %s", attempt, then, type(error).__name__, error)
     return None
-
-
-def _has_key() -> bool:
-    """Whether W&B would find credentials, by the places it looks in; reads none of them further than that."""
-    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
-        return True
-    host = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
-    with contextlib.suppress(Exception):
-        # Not public, so a change there may only cost the online mode, never the job.
-        from wandb.sdk import wandb_setup
-
-        settings = wandb_setup.singleton().settings
-        host = settings.base_url
-        if settings.api_key:
-            return True
-    places = [os.environ.get("NETRC"), "~/.netrc", "~/_netrc"]
-    for place in filter(None, places):
-        with contextlib.suppress(OSError, RuntimeError, netrc.NetrcParseError):  # RuntimeError: no home folder
-            if netrc.netrc(Path(place).expanduser()).authenticators(urlsplit(host).netloc):
-                return True
-    return False
 
 
 @contextlib.contextmanager

@@ -1,0 +1,1 @@
+"""Tables and figures from finished runs; reads stores and never loads a model."""
