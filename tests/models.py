@@ -120,7 +120,7 @@ def _qwen25vl(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
     start, end, image, video = _control_tokens(
         tokenizer, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"
     )
-    pixels = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 40}}
+    pixels: dict[str, Any] = {"size": {"shortest_edge": 28 * 28, "longest_edge": 28 * 28 * 40}}
     processor = Qwen2_5_VLProcessor(
         image_processor=Qwen2VLImageProcessor(**pixels),
         tokenizer=tokenizer,
@@ -219,7 +219,6 @@ def _llava(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
             "image_size": 28,
             "patch_size": 14,
         },
-        image_token_id=image,
         image_token_index=image,
     )
     return processor, LlavaForConditionalGeneration(config)
@@ -265,7 +264,6 @@ def _gemma3_vision(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
         boi_token_index=boi,
         eoi_token_index=eoi,
         image_token_index=image,
-        image_token_id=image,
     )
     return processor, Gemma3ForConditionalGeneration(config)
 

@@ -68,6 +68,13 @@ class ImageFilter(Enum):
     none = "none"
 
 
+class DuplicateOptions(Enum):
+    """What becomes of an item in which two options have the same text."""
+
+    skip = "skip"
+    keep = "keep"
+
+
 class EvaluationKind(Enum):
     """What an evaluation run does."""
 
@@ -171,6 +178,8 @@ class DatasetConfig:
     """Seeded sample of this many items, stratified by subject and number of options; null is all."""
     seed: int = 0
     """Seed of the sample, and of generated datasets."""
+    duplicate_options: DuplicateOptions = DuplicateOptions.skip
+    """`skip` treats a row with two equal options as bad; `keep` keeps and reports it (published sets have some)."""
     max_bad: float = 0.01
     """Share of unreadable rows above which the run stops before any forward pass."""
 

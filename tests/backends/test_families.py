@@ -58,7 +58,7 @@ def plain_logits(backend: Any, prepared: PreparedPrompt) -> torch.Tensor:
         inputs = fmt.processor(text=[prompt.text], images=pictures, add_special_tokens=False, return_tensors="pt")
     else:
         inputs = fmt.tokenizer(prompt.text, add_special_tokens=False, return_tensors="pt")
-    inner = getattr(backend.model, "model", None)
+    inner: Any = getattr(backend.model, "model", None)
     if hasattr(inner, "rope_deltas"):
         inner.rope_deltas = None
     with torch.inference_mode():

@@ -9,7 +9,14 @@ from data_examples import image_stub, make_item
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgap.data.checks import check_item, letter_index, normalise, replace_controls, without_controls
+from thinkgap.data.checks import (
+    check_item,
+    letter_index,
+    normalise,
+    repeated_options,
+    replace_controls,
+    without_controls,
+)
 from thinkgap.errors import RowError
 
 
@@ -28,7 +35,6 @@ def test_a_sound_item_passes() -> None:
         {"gold": 3},
         {"gold": -1},
         {"choices": ("red",), "gold": 0},
-        {"choices": ("red", "red\t"), "gold": 0},
         {"answer_space": "bool"},
         {"answer_space": "bool", "choices": ("No", "Yes"), "gold": 0},
         {"answer_space": "open", "answer": "x"},
@@ -74,3 +80,8 @@ def test_control_characters() -> None:
 def test_cleaning_is_idempotent(text: str) -> None:
     assert replace_controls(replace_controls(text)) == replace_controls(text)
     assert normalise(normalise(text)) == normalise(text)
+
+
+def test_repeated_options_are_found_whatever_their_white_space() -> None:
+    assert repeated_options(make_item(choices=("red", "blue", "red\t"))) == "options A and C are the same: 'red'"
+    assert repeated_options(make_item()) == ""

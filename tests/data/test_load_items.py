@@ -10,7 +10,7 @@ from data_examples import SCIENCEQA, STRATEGYQA, load, picture, png, write_jsonl
 
 from thinkgap.data import load as load_module
 from thinkgap.errors import ConfigError, DataError
-from thinkgap.schema import ImageFilter
+from thinkgap.schema import DuplicateOptions, ImageFilter
 
 
 def _scienceqa(folder: Path, rows: list[dict[str, Any]]) -> Path:
@@ -154,3 +154,22 @@ def test_subjects_that_exist_but_are_not_in_the_source_are_noted(tmp_path: Path)
     row = {"question": "q", "subject": "anatomy", "choices": ["a", "b"], "answer": 0}
     loaded = load("mmlu", write_jsonl(tmp_path / "x.jsonl", [row]), split="x", subjects=["anatomy", "virology"])
     assert "the source has no items of virology" in loaded.notes
+
+
+def test_equal_options_are_bad_unless_the_published_set_is_wanted_whole(tmp_path: Path) -> None:
+    columns = {
+        "question": ["q0?", "q1?"],
+        "subject": ["anatomy"] * 2,
+        "choices": [["x", "w", "y", "z"], ["x", "x ", "y", "z"]],
+        "answer": [0, 0],
+    }
+    folder = write_parquet(tmp_path / "test.parquet", columns).parent
+    skipped = load("mmlu", folder, max_bad=1.0)
+    assert [item.question for item in skipped.items] == ["q0?"]
+    assert "options A and B are the same" in skipped.bad[0].reason
+    kept = load("mmlu", folder, duplicate_options=DuplicateOptions.keep)
+    assert len(kept.items) == 2
+    assert not kept.bad
+    (note,) = [note for note in kept.notes if "equal options" in note]
+    assert "1 item(s)" in note
+    assert "mmlu/test/000001" in note

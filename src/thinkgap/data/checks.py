@@ -98,16 +98,22 @@ def _check_choices(item: Item) -> None:
         raise RowError("it has no options" if k == 0 else "it has a single option")
     if k > len(LETTERS):
         raise RowError(f"it has {k} options, more than the {len(LETTERS)} letters")
-    seen: dict[str, int] = {}
-    for index, choice in enumerate(normalise(choice) for choice in item.choices):
-        if not choice:
+    for index, choice in enumerate(item.choices):
+        if not normalise(choice):
             raise RowError(f"option {LETTERS[index]} is empty")
-        if choice in seen:
-            raise RowError(f"options {LETTERS[seen[choice]]} and {LETTERS[index]} are the same: {choice[:60]!r}")
-        seen[choice] = index
     if item.gold is None:
         raise RowError("the answer is missing")
     option_index(item.gold, k)
+
+
+def repeated_options(item: Item) -> str:
+    """Which two options of an item have the same text, as a sentence; empty if none have."""
+    seen: dict[str, int] = {}
+    for index, choice in enumerate(normalise(choice) for choice in item.choices):
+        if choice in seen:
+            return f"options {LETTERS[seen[choice]]} and {LETTERS[index]} are the same: {choice[:60]!r}"
+        seen[choice] = index
+    return ""
 
 
 def _check_placeholders(item: Item, placeholders: bool) -> None:

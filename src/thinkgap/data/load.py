@@ -49,7 +49,7 @@ def load_dataset_items(cfg: DatasetConfig) -> LoadedDataset:
     """
     adapter = _adapter(cfg)
     source = open_source(cfg, adapter)
-    parsed = parse_rows(source.rows, adapter, cfg.split)
+    parsed = parse_rows(source.rows, adapter, cfg.split, cfg.duplicate_options)
     _check_share(parsed.bad, parsed.n_rows, cfg, "rows")
     items, n_filtered, notes = _apply_filters(parsed, adapter, cfg)
     notes = [*_count_notes(parsed.n_rows, source, adapter, cfg), *parsed.notes, *notes]

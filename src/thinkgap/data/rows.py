@@ -10,10 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from thinkgap.data.adapter import Adapter, Draft, Filtered, Row
-from thinkgap.data.checks import check_item, without_controls
+from thinkgap.data.checks import check_item, repeated_options, without_controls
 from thinkgap.data.groups import group_ids
 from thinkgap.errors import RowError
+from thinkgap.schema import DuplicateOptions
 from thinkgap.types import Item
+
+_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,13 @@ class ParsedRows:
     notes: list[str]
 
 
-def parse_rows(rows: Iterable[Row], adapter: Adapter, split: str) -> ParsedRows:
+def parse_rows(
+    rows: Iterable[Row], adapter: Adapter, split: str, duplicates: DuplicateOptions = DuplicateOptions.skip
+) -> ParsedRows:
     """Parse and check every row, and group the items.
 
-    An item has its source's id, or `{adapter}/{split}/{row number}`; a second row of the same id is bad.
+    An item has its source's id, or `{adapter}/{split}/{row number}`; a second row of the same id is bad. A row with
+    two equal options is bad too, unless `duplicates` says to keep it.
     """
     items: list[Item] = []
     keys: list[tuple[str, ...]] = []
@@ -46,6 +52,7 @@ def parse_rows(rows: Iterable[Row], adapter: Adapter, split: str) -> ParsedRows:
     first_row: dict[str, int] = {}
     n_filtered: Counter[str] = Counter()
     remarks: Counter[str] = Counter()
+    repeated: list[str] = []
     n_rows = 0
     for number, row in enumerate(rows):
         n_rows += 1
@@ -64,6 +71,10 @@ def parse_rows(rows: Iterable[Row], adapter: Adapter, split: str) -> ParsedRows:
             raw = _item(draft, item_id, split)
             item = without_controls(raw)
             check_item(item, adapter.placeholders)
+            if reason := repeated_options(item):
+                if duplicates is DuplicateOptions.skip:
+                    raise RowError(reason)
+                repeated.append(item_id)
         except RowError as error:
             bad.append(BadRow(item_id, str(error)))
             continue
@@ -73,6 +84,12 @@ def parse_rows(rows: Iterable[Row], adapter: Adapter, split: str) -> ParsedRows:
     # Over all rows, before any filter or sample, so that a group has one name in every run.
     items = [replace(item, group_id=group) for item, group in zip(items, group_ids(keys), strict=True)]
     notes = [f"{count:,} row(s): {remark}" for remark, count in sorted(remarks.items())]
+    if repeated:
+        notes.append(
+            f"{len(repeated):,} item(s) with two equal options are kept, because published figures count them "
+            f"({', '.join(repeated[:_NAMED])}{', ...' if len(repeated) > _NAMED else ''}); "
+            "dataset.duplicate_options=skip leaves them out"
+        )
     return ParsedRows(items, bad, n_rows, n_filtered, notes)
 
 

@@ -1,0 +1,262 @@
+"""The native evaluation end to end, on tiny models of the true classes."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.test_config import composed
+from thinkgap.backends.hf import HFBackend
+from thinkgap.errors import ConfigError, DataError, StoreError
+from thinkgap.evaluation import native
+from thinkgap.evaluation.native import Finished, run_native
+from thinkgap.readouts.table import tables_of_run
+from thinkgap.store.records import read_records
+
+
+@pytest.fixture
+def run(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[..., Finished]:
+    """`run(*overrides, family=, folder=)`: a finished run of a tiny model on 12 generated items."""
+
+    def started(*overrides: str, family: str = "llama", folder: str = "run") -> Finished:
+        defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
+        defaults += ["trigger=let_me_think", "logger=none", "evaluation.batch_size=4"]
+        return run_native(composed(*defaults, *overrides), tmp_path / folder)
+
+    return started
+
+
+def test_records_reproduce_the_printed_table(run: Callable[..., Finished], capsys: pytest.CaptureFixture[str]) -> None:
+    finished = run("trigger=paper")
+    printed = capsys.readouterr().out
+    assert (finished.folder / "table.md").read_text() in printed
+    assert tables_of_run(finished.folder) == [finished.table]
+    assert [row.condition for row in finished.table.rows] == [
+        "direct",
+        "let_me_think",
+        "lets_think",
+        "lets_solve",
+        "lets_reason",
+        "reasoning",
+    ]
+    assert {row.n for row in finished.table.rows} == {12}
+    from analysis.table import main
+
+    assert main([str(finished.folder)]) == 0
+    assert (finished.folder / "table.md").read_text().strip() in capsys.readouterr().out
+
+
+def test_figures_equal_a_naive_evaluation(run: Callable[..., Finished], tiny_backend: Callable[[str], Any]) -> None:
+    """Every record against the model called plainly on the record's own prompt, and accuracy counted by hand."""
+    from tests.backends.test_families import plain_logits
+    from thinkgap.data import load_dataset_items
+    from thinkgap.data.present import identity
+    from thinkgap.prompts.build import PromptBuilder
+    from thinkgap.prompts.conditions import all_conditions
+
+    finished = run()
+    config = composed("dataset=toy_facts", "dataset.limit=12", "trigger=let_me_think")
+    backend = tiny_backend("llama")
+    builder = PromptBuilder(backend.fmt, all_conditions(config.trigger, config.mode, config.prompt))
+    records = {record.key: record for record in read_records(finished.folder)}
+    right = {"direct": 0, "let_me_think": 0}
+    for item in load_dataset_items(config.dataset).items:
+        for prepared in builder.build(identity(item)):
+            prompt = prepared.prompt
+            record = records.pop((item.id, "identity", prompt.condition.name, "native"))
+            logprobs = torch.log_softmax(plain_logits(backend, prepared), dim=-1)
+            expected = [float(logprobs[ids[0]]) for ids in prompt.label_ids]
+            assert list(record.label_logprobs) == pytest.approx(expected, abs=1e-4)
+            assert record.pred_slot == expected.index(max(expected))
+            assert record.label_mass == pytest.approx(sum(torch.tensor(expected).exp().tolist()), rel=1e-3)
+            assert record.top_token_id == int(logprobs.argmax())
+            assert record.prompt_sha256 == prompt.sha256
+            right[prompt.condition.name] += record.pred_slot == item.gold
+    assert not records
+    assert {row.condition: round(row.accuracy.value * 12) for row in finished.table.rows} == right
+
+
+def test_the_manifest_says_what_was_measured(run: Callable[..., Finished]) -> None:
+    manifest = json.loads((run().folder / "manifest.json").read_text())
+    assert manifest["n_items"] == 12
+    assert manifest["model"]["class"] == "LlamaForCausalLM"
+    assert manifest["model"]["dtype"] == "float32"
+    assert manifest["model"]["revision"].startswith("sha256:")
+    assert manifest["libraries"]["transformers"]
+    assert manifest["config"]["dataset"]["limit"] == 12
+    direct, let = manifest["conditions"]
+    assert (direct["requests"], let["requests"]) == ("label", "rationale")
+    assert let["text"] == "Let me think step by step."
+    assert let["example_prompt_end"].endswith("Let me think step by step.<|im_end|>\n<|im_start|>assistant\n")
+    assert let["label_ids"] == direct["label_ids"]
+    assert set(direct["label_ids"]) >= {"A", "B"}
+
+
+def test_a_killed_run_resumes_to_the_same_records(
+    run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = run(folder="whole")
+    from thinkgap.evaluation import predict
+
+    monkeypatch.setattr(predict, "_SHARD_RECORDS", 1)
+    computed: list[int] = []
+    original = HFBackend.next_token_logits
+
+    def dies_later(self: HFBackend, prompts: Sequence[Any]) -> torch.Tensor:
+        computed.append(len(prompts))
+        if len(computed) == 3:
+            raise RuntimeError("killed")
+        return original(self, prompts)
+
+    monkeypatch.setattr(HFBackend, "next_token_logits", dies_later)
+    with pytest.raises(RuntimeError, match="killed"):
+        run(folder="killed")
+    assert not (tmp_path / "killed" / "records.parquet").exists()
+    resumed = run(folder="killed")
+    assert len(computed) == 3 + 4, "two of the six batches were kept"
+    for name in ("records.parquet", "table.md"):
+        assert (resumed.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+    again = run(folder="killed")
+    assert len(computed) == 7, "a finished run computes nothing"
+    assert again.table == whole.table
+
+
+def test_a_folder_of_another_run_is_refused_with_what_differs(run: Callable[..., Finished]) -> None:
+    run()
+    with pytest.raises(StoreError, match=r"labels: \"auto\" in the folder, \"both\" now"):
+        run("labels=both")
+    with pytest.raises(StoreError, match="items: "):
+        run("dataset.seed=1")
+
+
+def test_items_too_long_are_excluded_under_every_condition_and_listed(
+    run: Callable[..., Finished], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Trap 45: never cut, counted, and the same items in every condition."""
+    lengths = sorted(record.n_tokens for record in read_records(run(folder="all").folder))
+    bound = lengths[len(lengths) // 2]
+    with caplog.at_level(logging.WARNING):
+        finished = run(f"model.max_length={bound}", folder="some")
+    excluded = finished.manifest["excluded"]
+    assert 0 < len(excluded) < 12
+    assert all("never truncated" in entry["reason"] for entry in excluded)
+    assert {row.n for row in finished.table.rows} == {12 - len(excluded)}
+    assert finished.table.excluded == {"prompt longer than the context": len(excluded)}
+    assert max(record.n_tokens for record in read_records(finished.folder)) <= bound
+    assert f"item {excluded[0]['item']} is excluded" in caplog.text
+    assert "prompt longer than the context" in (finished.folder / "table.md").read_text()
+
+
+def test_a_run_in_which_nothing_fits_is_an_error(run: Callable[..., Finished]) -> None:
+    with pytest.raises(DataError, match="all 12 items were excluded, the first, toy_facts/"):
+        run("model.max_length=5")
+
+
+def test_labels_that_would_be_natural_elsewhere_are_warned_of(
+    run: Callable[..., Finished], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Trap 4."""
+    with caplog.at_level(logging.WARNING):
+        finished = run("trigger.placement=assistant")
+    assert "condition let_me_think: the labels are read as tokens" in caplog.text
+    ids = {record.label_token_ids for record in read_records(finished.folder) if record.k == 2}
+    assert len(ids) == 1
+
+
+def test_modes_are_conditions_too(run: Callable[..., Finished]) -> None:
+    finished = run("mode=[strict,prefix_assistant]")
+    assert [row.condition for row in finished.table.rows] == ["direct", "let_me_think", "strict", "prefix_assistant"]
+
+
+@pytest.mark.parametrize("placement", ["user", "assistant", "prompt_end"])
+@pytest.mark.parametrize("labels", ["bare", "spaced", "both"])
+def test_placements_and_labels_change_what_is_read(run: Callable[..., Finished], placement: str, labels: str) -> None:
+    finished = run(f"trigger.placement={placement}", f"labels={labels}", "dataset.limit=2")
+    for record in read_records(finished.folder):
+        assert {len(ids) for ids in record.label_token_ids} == {2 if labels == "both" else 1}
+
+
+def test_yes_no_questions(run: Callable[..., Finished], tmp_path: Path) -> None:
+    rows = [{"question": f"is {n} even", "answer": n % 2 == 0, "id": f"q{n}"} for n in range(6)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    finished = run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
+    records = read_records(finished.folder)
+    assert {record.labels for record in records} == {("Yes", "No")}
+    assert finished.table.rows[0].gold_first.value == pytest.approx(0.5)
+
+
+def test_images_go_through(run: Callable[..., Finished], tmp_path: Path, picture: Callable[..., Any]) -> None:
+    rows = []
+    for n, size in enumerate([(60, 40), (200, 120), (30, 300)]):
+        (tmp_path / f"{n}.png").write_bytes(picture(*size, n).load())
+        rows.append({"question": "What is it?", "choices": ["a cat", "a dog"], "answer": 1, "image": f"{n}.png"})
+    rows.append({"question": "No picture here?", "choices": ["yes", "no", "perhaps"], "answer": "B"})
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = ["dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null"]
+    finished = run(*source, family="qwen25vl", folder="vision")
+    tokens = [record.n_image_tokens for record in read_records(finished.folder) if record.condition == "direct"]
+    assert sorted(tokens)[0] == 0 < sorted(tokens)[1]
+    assert finished.manifest["image_tokens"]["max"] == max(tokens)
+    assert finished.manifest["model"]["image_processor"]["size"]["longest_edge"] == 28 * 28 * 40
+    with pytest.raises(ConfigError, match="3 of 4 items have images and model=llama reads text only"):
+        run(*source, folder="text")
+    assert run(*source, "dataset.images=none", folder="text only").manifest["n_items"] == 1
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["model=gpt_5_4"], "model=gpt_5_4 is served"),
+        (["trainer.devices=2"], "runs in one process"),
+        (["evaluation.batch_size=0"], "evaluation.batch_size=0"),
+    ],
+)
+def test_settings_that_cannot_be_honoured(run: Callable[..., Finished], overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(*overrides)
+
+
+def test_open_questions_have_no_labels(run: Callable[..., Finished], tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": "4"}))
+    with pytest.raises(ConfigError, match="has open questions, which have no labels"):
+        run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
+
+
+def test_too_many_bad_rows_stop_the_run_before_the_model_is_loaded(
+    run: Callable[..., Finished], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"question": "q?", "choices": ["a", "b"], "answer": answer} for answer in (0, 1, 7)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setattr(native, "load_backend", lambda *_, **__: pytest.fail("loaded a model"))
+    with pytest.raises(DataError, match=r"dataset\.max_bad"):
+        run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
+
+
+def test_bad_rows_are_named_and_the_good_ones_kept(
+    run: Callable[..., Finished], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{"id": f"r{n}", "question": f"q {n}?", "choices": ["a", "b"], "answer": n} for n in (0, 1, 7)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with caplog.at_level(logging.WARNING):
+        finished = run(
+            "dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null", "dataset.max_bad=0.5"
+        )
+    assert finished.manifest["n_items"] == 2
+    assert [bad["id"] for bad in finished.manifest["dataset"]["bad_rows"]] == ["r7"]
+    assert "row r7 is skipped" in caplog.text
+
+
+def test_a_broken_logger_does_not_end_a_run(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+    import wandb
+
+    def broken(**_: Any) -> None:
+        raise RuntimeError("no service")
+
+    monkeypatch.setattr(wandb, "init", broken)
+    assert run("logger=wandb").manifest["n_items"] == 12
