@@ -12,7 +12,8 @@ import torch
 from tests.items import mcq, shown
 from tests.models import FAMILIES, VISION
 from thinkgap.backends import families
-from thinkgap.backends.hf import collate, open_image
+from thinkgap.backends.format import open_image
+from thinkgap.backends.hf import collate
 from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.scoring.plain import score_plain

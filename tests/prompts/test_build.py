@@ -47,7 +47,7 @@ def test_a_start_token_that_only_the_tokenizer_writes_is_kept(smollm2_tokenizer:
 
     from tokenizers.processors import TemplateProcessing
 
-    from thinkgap.backends.hf import TextFormat
+    from thinkgap.backends.format import TextFormat
     from thinkgap.schema import ThinkingSwitch
 
     tokenizer = deepcopy(smollm2_tokenizer)
@@ -165,7 +165,7 @@ def test_thinking_cannot_be_asked_of_a_model_without_a_switch(fmt: Callable[[str
 
 
 def test_a_switch_that_the_template_ignores_is_refused(smollm2_tokenizer: Any) -> None:
-    from thinkgap.backends.hf import TextFormat
+    from thinkgap.backends.format import TextFormat
     from thinkgap.errors import ModelError
     from thinkgap.schema import ThinkingSwitch
 
