@@ -54,7 +54,7 @@ def tiny_model(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def tiny_backend(tiny_model: Callable[[str], Path]) -> Callable[[str], Any]:
     """`tiny_backend(family)`: the loaded model, one for all tests."""
-    from thinkgap.backends.hf import load_backend
+    from thinkgap.backends.load import load_backend
     from thinkgap.schema import ModelConfig
 
     loaded: dict[str, Any] = {}

@@ -13,9 +13,8 @@ import torch
 
 from tests.conftest import CACHE, SMOLLM2
 from tests.items import mcq, shown
-from thinkgap.backends.format import load_format
-from thinkgap.backends.hf import folder_digest, load_backend
-from thinkgap.backends.locate import Checkpoint, find_checkpoint
+from thinkgap.backends.load import load_backend, load_format
+from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import BackendKind, Dtype, ModelConfig

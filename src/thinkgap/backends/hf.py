@@ -6,20 +6,17 @@ Family knowledge is in `families`, rendering and tokenising in `format`, paths i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from thinkgap.backends.families import Structure, find_structure, position_ids, verify
-from thinkgap.backends.format import TextFormat, checkpoint_of, describe_format, loading, read_format
+from thinkgap.backends.families import Structure, position_ids
+from thinkgap.backends.format import TextFormat, describe_format
 from thinkgap.backends.locate import Checkpoint
 from thinkgap.prompts.build import PreparedPrompt
-from thinkgap.schema import Dtype, ModelConfig
 
 
 @dataclass
@@ -108,49 +105,3 @@ def collate(prompts: Sequence[PreparedPrompt], pad_id: int) -> dict[str, Tensor]
                 joined[row, : lengths[row]] = value[0]
         inputs[key] = joined
     return inputs
-
-
-def load_backend(
-    cfg: ModelConfig, *, on_accelerator: bool, chat_template: bool = True, cache_dir: str = "~/.cache/thinkgap"
-) -> HFBackend:
-    """Load model and tokenizer or processor, and verify the structure numerically.
-
-    Raises:
-        ModelError: nothing loadable at `model.path`, or the check fails.
-    """
-    import transformers
-
-    checkpoint = checkpoint_of(cfg, cache_dir)
-    fmt = read_format(cfg, checkpoint, chat_template)
-    auto = transformers.AutoModelForImageTextToText if fmt.is_vision else transformers.AutoModelForCausalLM
-    dtype = cfg.dtype.name
-    if cfg.dtype is Dtype.auto and not on_accelerator:
-        dtype = "float32"
-    arguments: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
-    for key in ("device_map", "attn_implementation"):
-        if (value := getattr(cfg, key)) is not None:
-            arguments[key] = value
-    if cfg.quantization is not None:
-        arguments["quantization_config"] = dict(cfg.quantization)
-    model = loading(auto.from_pretrained, cfg, checkpoint, **arguments).eval()
-    structure = find_structure(model, cfg.name)
-    placed = cfg.device_map is not None or cfg.quantization is not None
-    error = verify(model, structure, cfg.name)
-    revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
-    return HFBackend(fmt, model, structure, checkpoint, revision, placed, error)
-
-
-def folder_digest(checkpoint: Checkpoint) -> str:
-    """Digest of a local checkpoint: small files whole, weight files by name, size, first and last MiB."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(checkpoint.source).iterdir()):
-        if not file.is_file():
-            continue
-        size = file.stat().st_size
-        digest.update(f"{file.name}\0{size}\0".encode())
-        with file.open("rb") as stream:
-            digest.update(stream.read(2**20))
-            if size > 2**20:
-                stream.seek(-(2**20), 2)
-                digest.update(stream.read(2**20))
-    return "sha256:" + digest.hexdigest()

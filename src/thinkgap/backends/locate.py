@@ -6,6 +6,7 @@ Knows nothing of what is in the weights.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,3 +68,19 @@ def _from_gguf(file: Path, cache_dir: str, origin: str) -> Checkpoint:
     from thinkgap.backends.gguf import converted_folder
 
     return Checkpoint(str(converted_folder(file, Path(cache_dir).expanduser())), local=True, origin=origin)
+
+
+def folder_digest(checkpoint: Checkpoint) -> str:
+    """Digest of a local checkpoint: small files whole, weight files by name, size, first and last MiB."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(checkpoint.source).iterdir()):
+        if not file.is_file():
+            continue
+        size = file.stat().st_size
+        digest.update(f"{file.name}\0{size}\0".encode())
+        with file.open("rb") as stream:
+            digest.update(stream.read(2**20))
+            if size > 2**20:
+                stream.seek(-(2**20), 2)
+                digest.update(stream.read(2**20))
+    return "sha256:" + digest.hexdigest()

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from thinkgap.prompts.build import PromptBuilder
-from thinkgap.schema import EvaluateConfig
+from thinkgap.schema import EvaluateConfig, LabelVariant
 from thinkgap.types import Condition, Presentation
 
 _SHOWN = 600
@@ -103,12 +103,13 @@ def run_fingerprint(
     }
 
 
-def run_title(cfg: EvaluateConfig, n_items: int) -> str:
-    """Heading of the run's table."""
+def run_title(cfg: EvaluateConfig, n_items: int, natural: str) -> str:
+    """Heading of the run's table; `natural` is the label variant that `labels=auto` came to."""
+    labels = f"{natural} (auto)" if cfg.labels is LabelVariant.auto else cfg.labels.name
     images = "" if cfg.dataset.images.name == "any" else f", images={cfg.dataset.images.name}"
     return (
         f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split}{images}), {n_items:,} items, "
-        f"placement={cfg.trigger.placement.name}, labels={cfg.labels.name}"
+        f"placement={cfg.trigger.placement.name}, labels={labels}"
     )
 
 

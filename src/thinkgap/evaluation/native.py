@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from thinkgap.backends.hf import HFBackend, load_backend
+from thinkgap.backends.hf import HFBackend
+from thinkgap.backends.load import load_backend
 from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError, DataError
@@ -102,7 +103,7 @@ def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
         log.warning("item %s is excluded: %s", item, reason)
     facts = RecordFacts(
         tuple(names),
-        run_title(cfg, len(presentations) - len(excluded)),
+        run_title(cfg, len(presentations) - len(excluded), described[0]["natural_variant"]),
         names[0],
         dict(Counter(reason.kind for reason in excluded.values())),
     )

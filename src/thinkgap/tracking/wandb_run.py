@@ -167,8 +167,7 @@ def _start(mode: str, folder: Path, arguments: Mapping[str, Any]) -> Any:
                 disable_git=True,
                 save_code=False,
                 symlink=False,
-                quiet=True,
-                show_info=False,
+                silent=True,
                 init_timeout=INIT_TIMEOUT,
                 login_timeout=INIT_TIMEOUT,
                 finish_timeout=FINISH_TIMEOUT,
@@ -176,9 +175,10 @@ def _start(mode: str, folder: Path, arguments: Mapping[str, Any]) -> Any:
             # A fresh id for each job, and no run left open by an earlier job is taken up (trap 47).
             init: Any = wandb.init
             arguments = {**arguments, "config": plain(arguments["config"])}
-            return init(
-                mode=attempt, id=uuid.uuid4().hex[:12], reinit="finish_previous", settings=settings, **arguments
-            )
+            run = init(mode=attempt, id=uuid.uuid4().hex[:12], reinit="finish_previous", settings=settings, **arguments)
+            if attempt == "offline":
+                log.info("W&B keeps this run offline; upload it with: wandb sync %s", Path(run.dir).parent)
+            return run
         except Exception as error:
             then = "offline instead" if attempt == "online" else "the job goes on without it"
             log.warning("W&B did not start %s, %s: %s: %s", attempt, then, type(error).__name__, error)

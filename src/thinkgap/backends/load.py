@@ -1,0 +1,115 @@
+"""`ModelConfig` -> a loaded model, or only its tokenizer or processor; whatever goes wrong names the model.
+
+Which classes load a checkpoint is asked of transformers' own mappings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from thinkgap.backends.families import find_structure, set_pixel_bounds, thinking_switch, verify
+from thinkgap.backends.format import TextFormat
+from thinkgap.backends.hf import HFBackend
+from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
+from thinkgap.errors import ConfigError, ModelError
+from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, ThinkingSwitch
+
+
+def load_backend(
+    cfg: ModelConfig, *, on_accelerator: bool, chat_template: bool = True, cache_dir: str = "~/.cache/thinkgap"
+) -> HFBackend:
+    """Load model and tokenizer or processor, and verify the structure numerically.
+
+    Raises:
+        ModelError: nothing loadable at `model.path`, or the check fails.
+    """
+    import transformers
+
+    checkpoint = checkpoint_of(cfg, cache_dir)
+    fmt = read_format(cfg, checkpoint, chat_template)
+    auto = transformers.AutoModelForImageTextToText if fmt.is_vision else transformers.AutoModelForCausalLM
+    dtype = cfg.dtype.name
+    if cfg.dtype is Dtype.auto and not on_accelerator:
+        dtype = "float32"
+    arguments: dict[str, Any] = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
+    for key in ("device_map", "attn_implementation"):
+        if (value := getattr(cfg, key)) is not None:
+            arguments[key] = value
+    if cfg.quantization is not None:
+        arguments["quantization_config"] = dict(cfg.quantization)
+    model = loading(auto.from_pretrained, cfg, checkpoint, **arguments).eval()
+    structure = find_structure(model, cfg.name)
+    placed = cfg.device_map is not None or cfg.quantization is not None
+    error = verify(model, structure, cfg.name)
+    revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
+    return HFBackend(fmt, model, structure, checkpoint, revision, placed, error)
+
+
+def load_format(cfg: ModelConfig, chat_template: bool = True, cache_dir: str = "~/.cache/thinkgap") -> TextFormat:
+    """Tokenizer or processor of `cfg`, without weights.
+
+    Raises:
+        ModelError: it cannot be found or read.
+        ConfigError: the model is a served one.
+    """
+    return read_format(cfg, checkpoint_of(cfg, cache_dir), chat_template)
+
+
+def checkpoint_of(cfg: ModelConfig, cache_dir: str) -> Checkpoint:
+    """Where the weights of a local model are.
+
+    Raises:
+        ModelError: nothing at `model.path`.
+        ConfigError: the model is a served one.
+    """
+    if cfg.backend is not BackendKind.hf:
+        raise ConfigError(
+            f"model={cfg.name} is served: its label log-probabilities and token ids are not available; "
+            "choose a local model, or evaluation=prompts to see what would be sent"
+        )
+    return find_checkpoint(cfg.path, cache_dir)
+
+
+def read_format(cfg: ModelConfig, checkpoint: Checkpoint, chat_template: bool) -> TextFormat:
+    """Tokenizer or processor in `checkpoint`; image-text if the checkpoint's config is of such a class."""
+    import transformers
+
+    config = loading(transformers.AutoConfig.from_pretrained, cfg, checkpoint)
+    is_vision = cfg.modality is Modality.vision
+    if cfg.modality is Modality.auto:
+        is_vision = type(config) in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    if is_vision:
+        processor = loading(transformers.AutoProcessor.from_pretrained, cfg, checkpoint)
+        tokenizer = processor.tokenizer
+        set_pixel_bounds(processor, cfg.min_pixels, cfg.max_pixels, cfg.name)
+        image_token_id = getattr(config, "image_token_id", None)
+    else:
+        processor = tokenizer = loading(transformers.AutoTokenizer.from_pretrained, cfg, checkpoint)
+        image_token_id = None
+    context = getattr(config.get_text_config(), "max_position_embeddings", None)
+    max_length = min(bound for bound in (cfg.max_length, context, 10**9) if bound is not None)
+    switch = cfg.thinking
+    if not switch.enabled and not switch.disabled and chat_template:
+        template = getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+        switch = thinking_switch(template) if isinstance(template, str) else ThinkingSwitch()
+    return TextFormat(
+        cfg.name, processor, tokenizer, is_vision, max_length, switch, chat_template, image_token_id=image_token_id
+    )
+
+
+def loading(load: Any, cfg: ModelConfig, checkpoint: Checkpoint, **arguments: Any) -> Any:
+    """Call a `from_pretrained`, turning its many ways to fail into one error that names the model."""
+    if cfg.revision is not None and not checkpoint.local:
+        arguments["revision"] = cfg.revision
+    try:
+        return load(checkpoint.source, trust_remote_code=cfg.trust_remote_code, **arguments)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        way_out = (
+            "check the folder"
+            if checkpoint.local
+            else "check the id and the connection, or set model.path to a downloaded folder"
+        )
+        raise ModelError(f"cannot load model {cfg.name} from {cfg.path}: {reason} ({way_out})") from error
