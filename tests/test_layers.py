@@ -24,6 +24,7 @@ LAYERS = (
     "thinkgap.tracking",
     "thinkgap.evaluation",
     "thinkgap.cli",
+    "thinkgap.config_page",
     "probes",
     "analysis",
 )

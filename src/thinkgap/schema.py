@@ -320,7 +320,7 @@ class EvaluateConfig:
     label_ids: LabelScope = LabelScope.shared
     """Same label ids in every condition, or each its own."""
     seed: int = 0
-    """Seed of everything random in the run."""
+    """Seed of torch; `dataset.seed` seeds the sample of items."""
 
 
 def register() -> None:
