@@ -122,6 +122,31 @@ def test_options_pass_through(tiny_model: Callable[[str], Path]) -> None:
     assert backend.placed
 
 
+def test_a_quantisation_config_reaches_transformers(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No quantiser runs here, so transformers' own refusal shows that the mapping arrived as a config."""
+    config = ModelConfig(name="t", path=str(tiny_model("llama")), quantization={"quant_method": "no_such_method"})
+    with pytest.raises(ModelError, match="cannot load model t .*no_such_method"):
+        load_backend(config, on_accelerator=False)
+    taken: dict[str, Any] = {}
+    from transformers import AutoModelForCausalLM
+
+    original = AutoModelForCausalLM.from_pretrained
+
+    def note(*arguments: Any, quantization_config: Any = None, **others: Any) -> Any:
+        taken["config"] = quantization_config
+        return original(*arguments, **others)
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", note)
+    wanted = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    backend = load_backend(
+        ModelConfig(name="t", path=str(tiny_model("llama")), quantization=wanted), on_accelerator=False
+    )
+    assert taken["config"] == wanted
+    assert backend.placed, "a quantiser places the weights itself"
+
+
 def test_pixel_bounds_change_the_number_of_image_tokens(
     tiny_model: Callable[[str], Path], picture: Callable[..., Any]
 ) -> None:

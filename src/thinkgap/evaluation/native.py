@@ -108,6 +108,9 @@ def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
         dict(Counter(reason.kind for reason in excluded.values())),
     )
     run.merge(names, facts)
+    image_tokens = _image_tokens(folder)
+    if image_tokens:
+        log.info("image tokens per prompt with images: %(min)d to %(max)d, mean %(mean).1f", image_tokens)
     manifest = collect_manifest(
         {
             "config": asdict(cfg),
@@ -117,7 +120,7 @@ def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
             "excluded": [{"item": item, "reason": str(reason)} for item, reason in excluded.items()],
             "n_items": len(presentations) - len(excluded),
             "scored": {"prompts": predicted.n_prompts, "seconds": round(seconds, 3)},
-            "image_tokens": _image_tokens(folder),
+            "image_tokens": image_tokens,
         },
         started=started,
         finished=datetime.now(UTC),
