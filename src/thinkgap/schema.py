@@ -244,6 +244,8 @@ class PromptConfig:
     """Whether to render with the model's chat template; false sends plain text (base models)."""
     thinking: Thinking = Thinking.disabled
     """Thinking switch under triggers; `disabled` is a no-op for a model without one."""
+    date: Optional[str] = None
+    """YYYY-MM-DD for chat templates that write the date; null is today."""
 
 
 @dataclass

@@ -117,6 +117,18 @@ def test_a_wrong_norm_is_found_at_load(tiny_backend: Callable[[str], Any]) -> No
         families.verify(backend.model, wrong, "llama")
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_wrong_scale_or_softcap_is_found_at_load(tiny_model: Callable[[str], Any], dtype: torch.dtype) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(tiny_model("llama"), dtype=dtype).eval()
+    structure = families.find_structure(model, "llama")
+    assert families.verify(model, structure, "llama") < 0.05
+    for wrong in (replace(structure, scale=0.98), replace(structure, softcap=10.0)):
+        with pytest.raises(ModelError, match="do not reproduce the logits"):
+            families.verify(model, wrong, "llama")
+
+
 def test_a_model_that_mixes_rows_of_a_batch_is_found_at_load(
     tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from thinkgap.backends.load import load_backend, load_format
 from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.prompts.build import PromptBuilder
-from thinkgap.schema import BackendKind, Dtype, ModelConfig
+from thinkgap.schema import BackendKind, Dtype, ModelConfig, PromptConfig
 from thinkgap.types import Condition, Request
 
 
@@ -99,7 +99,7 @@ def test_a_model_without_chat_template_is_refused_or_read_as_plain_text(
     config = ModelConfig(name="base", path=str(folder))
     with pytest.raises(ModelError, match="base has no chat template: set prompt.chat_template=false"):
         load_format(config)
-    assert not load_format(config, chat_template=False).chat_template
+    assert not load_format(config, PromptConfig(chat_template=False)).chat_template
 
 
 @pytest.mark.parametrize(("dtype", "on_accelerator", "expected"), [
@@ -177,3 +177,46 @@ def test_the_digest_of_a_folder_follows_its_weights(tiny_model: Callable[[str], 
     data[-1] ^= 1
     (folder / "model.safetensors").write_bytes(data)
     assert before != folder_digest(Checkpoint(str(folder), True, ""))
+
+
+def test_missing_weights_are_never_made_up(tiny_model: Callable[[str], Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "llama")
+    weights = load_file(folder / "model.safetensors")
+    renamed = {key.replace("model.layers.1", "base_model.layers.1"): value for key, value in weights.items()}
+    save_file(renamed, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"missing keys in .*model\.layers\.1\..*they would be random"):
+        load_backend(ModelConfig(name="t", path=str(folder)), on_accelerator=False)
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_rope_that_depends_on_the_longest_prompt_is_scored_one_by_one(
+    kind: str, smollm2_folder: Path, tmp_path: Path
+) -> None:
+    """A prompt beyond the original length must not change its neighbours in the batch."""
+    from tests.models import write_model
+
+    rope: dict[str, Any] = {"rope_type": kind, "rope_theta": 10000.0, "factor": 8.0}
+    if kind == "longrope":
+        rope |= {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8, "original_max_position_embeddings": 60}
+    folder = write_model("llama", tmp_path / kind, smollm2_folder, rope_parameters=rope, max_position_embeddings=60)
+    backend = load_backend(ModelConfig(name=kind, path=str(folder), max_length=4096), on_accelerator=False)
+    backend.fmt.max_length = 4096
+    assert backend.length_dependent
+    builder = PromptBuilder(backend.fmt, [Condition("direct", "trigger", Request.label)])
+    short, long = (builder.build(shown(mcq(question=text)))[0] for text in ("Why?", "Why is it so? " * 20))
+    alone = backend.next_token_logits([short])
+    assert torch.allclose(backend.next_token_logits([short, long])[:1], alone, atol=1e-4)
+    assert not torch.allclose(replaced(backend).next_token_logits([short, long])[:1], alone, atol=1e-2)
+
+
+def replaced(backend: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(backend, length_dependent=False)
+
+
+def test_dates_are_checked(tiny_model: Callable[[str], Path]) -> None:
+    with pytest.raises(ConfigError, match="prompt.date=tomorrow: not a date"):
+        load_format(ModelConfig(name="t", path=str(tiny_model("llama"))), PromptConfig(date="tomorrow"))

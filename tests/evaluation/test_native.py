@@ -14,7 +14,7 @@ import torch
 from tests.test_config import composed
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, DataError, StoreError
-from thinkgap.evaluation import native
+from thinkgap.evaluation import prepare
 from thinkgap.evaluation.native import Finished, run_native
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.store.records import read_records
@@ -133,6 +133,31 @@ def test_a_folder_of_another_run_is_refused_with_what_differs(run: Callable[...,
         run("labels=both")
     with pytest.raises(StoreError, match="items: "):
         run("dataset.seed=1")
+    with pytest.raises(StoreError, match="prompts.let_me_think: "):
+        run("mode=null", "trigger.conditions.let_me_think.text=Let me think.")
+
+
+def test_a_folder_of_other_code_or_weights_is_refused(
+    run: Callable[..., Finished], tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows of two versions must never end in one table."""
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    from thinkgap.evaluation import describe
+
+    run()
+    with monkeypatch.context() as patch:
+        patch.setattr(describe, "_code_digest", lambda: "other")
+        with pytest.raises(StoreError, match="code: "):
+            run()
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "llama")
+    weights = load_file(folder / "model.safetensors")
+    weights["model.embed_tokens.weight"][20000, 3] += 1  # in the middle of the file
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(StoreError, match=r"model\.revision: "):
+        run(f"model.path={folder}")
 
 
 def test_items_too_long_are_excluded_under_every_condition_and_listed(
@@ -233,7 +258,7 @@ def test_too_many_bad_rows_stop_the_run_before_the_model_is_loaded(
 ) -> None:
     rows = [{"question": "q?", "choices": ["a", "b"], "answer": answer} for answer in (0, 1, 7)]
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    monkeypatch.setattr(native, "load_backend", lambda *_, **__: pytest.fail("loaded a model"))
+    monkeypatch.setattr(prepare, "load_backend", lambda *_, **__: pytest.fail("loaded a model"))
     with pytest.raises(DataError, match=r"dataset\.max_bad"):
         run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
 

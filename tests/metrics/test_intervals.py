@@ -47,12 +47,26 @@ def test_no_rows_is_missing_and_not_zero():
 
 
 def test_clustered_standard_error_by_hand():
-    # Deviations 0.5, 0.5, -0.5, -0.5. Independent: 1 / (4 * 3) = 0.083333. Ordered pairs within groups:
-    # 2 * 0.25 + 2 * 0.25 = 1, over n^2 = 16: 0.0625. Root of 0.145833 = 0.381881.
+    # Deviations 0.5, 0.5, -0.5, -0.5. Independent: 1 / (4 * 3) = 1/12. Group sums 1 and -1, squared 2 together, over
+    # n^2 = 16, times G / (G - 1) = 2: 1/4.
     assert standard_error([1, 1, 0, 0]) == pytest.approx(math.sqrt(1 / 12))
-    assert standard_error([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(0.381881, abs=1e-6)
-    # Design effect 0.145833 / 0.083333 = 1.75; 4 / 1.75 = 2.285714.
-    assert effective_n([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(16 / 7)
+    assert standard_error([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(0.5)
+    # Design effect (1/4) / (1/12) = 3.
+    assert effective_n([1, 1, 0, 0], ["a", "a", "b", "b"]) == pytest.approx(4 / 3)
+    # Group sums 0: never below the independent error.
+    assert standard_error([1, 0, 1, 0], ["a", "a", "b", "b"]) == pytest.approx(math.sqrt(1 / 12))
+
+
+def test_clustered_rate_by_hand():
+    # 1, 1, 1, 0, 0, 0 in three groups of two: group sums 1, 0, -1; 3/2 * 2 / 36 = 1/12 clustered, 1.5 / 30 = 1/20
+    # independent; effective n 6 * (1/20) / (1/12) = 3.6. t with 2 degrees 4.302653, squared 18.512821;
+    # a = 18.512821 / 3.6 = 5.142450; half width 0.5 sqrt(a / (1 + a)) = 0.5 sqrt(0.837199) = 0.457493.
+    found = rate([1, 1, 1, 0, 0, 0], ["a", "a", "b", "b", "c", "c"])
+    assert (found.value, found.n) == (0.5, 6)
+    assert (found.low, found.high) == pytest.approx((0.042507, 0.957493), abs=2e-6)
+    # One group leaves no degrees of freedom.
+    found = rate([1, 1, 0], ["a", "a", "a"])
+    assert (found.value, found.low, found.high) == (2 / 3, 0, 1)
 
 
 def test_independent_standard_error_is_scipys():
@@ -63,12 +77,8 @@ def test_independent_standard_error_is_scipys():
 def test_clustered_standard_error_is_that_of_statsmodels():
     scores, groups = clustered_scores()
     n, ours = len(scores), standard_error(scores, groups)
-    fit = sm.OLS(scores, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False})
-    # Miller's first term is divided by n(n-1) where the sandwich has n^2; the rest is equal.
-    extra = np.sum((scores - scores.mean()) ** 2) * (1 / (n * (n - 1)) - 1 / n**2)
-    assert ours**2 - extra == pytest.approx(fit.bse[0] ** 2, rel=1e-9)
-    corrected = sm.OLS(scores, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": groups})
-    assert ours == pytest.approx(corrected.bse[0], rel=3e-3)
+    fit = sm.OLS(scores, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": groups})
+    assert ours == pytest.approx(fit.bse[0], rel=1e-9)
     assert ours > 1.3 * standard_error(scores)
 
 
@@ -83,27 +93,29 @@ def test_clustered_rate_is_wider_and_does_not_depend_on_row_order():
 
 
 def test_all_right_or_all_wrong_counts_groups():
-    # The clustered error is 0 there; five groups of four rows say as much as five rows.
+    # Both errors are 0 there; five groups of four rows count as five rows. t with 4 degrees 2.776445, squared
+    # 7.708647: 5 / (5 + 7.708647) = 0.393433.
     groups = np.repeat(np.arange(5), 4)
-    low, high = proportion_confint(5, 5, method="wilson")
     found = rate(np.ones(20), groups)
-    assert (found.low, found.high) == pytest.approx((low, high))
-    low, high = proportion_confint(0, 5, method="wilson")
+    assert (found.low, found.high) == pytest.approx((0.393433, 1), abs=1e-6)
     found = rate(np.zeros(20), groups)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((0, 1 - 0.393433), abs=1e-6)
 
 
 def test_effective_n_is_bounded():
-    # Rows of a group that always disagree give a tiny error; they are still no more than n rows.
+    # Rows of a group that always disagree are still no more than n rows.
     assert effective_n([1, 0, 1, 0], ["a", "a", "b", "b"]) == 4
     assert effective_n([1, 0, 1], ["a", "a", "a"]) == 1
 
 
 def test_mean_by_hand():
-    # 1, 2, 3, 6: mean 3; squares 4 + 1 + 0 + 9 = 14; sqrt(14 / 12) = 1.080123; times 1.959964 = 2.117003.
+    # 1, 2, 3, 6: mean 3; squares 4 + 1 + 0 + 9 = 14; sqrt(14 / 12) = 1.080123; t with 3 degrees 3.182446: 3.437435.
     found = mean([1, 2, 3, 6])
     assert (found.value, found.n) == (3, 4)
-    assert (found.low, found.high) == pytest.approx((0.882997, 5.117003), abs=1e-6)
+    assert (found.low, found.high) == pytest.approx((-0.437435, 6.437435), abs=2e-6)
+    # Groups a (1, 2) and b (3, 6): sums -3 and 3; sqrt(2 * 18 / 16) = 1.5; t with one degree 12.706205: 19.059307.
+    found = mean([1, 2, 3, 6], ["a", "a", "b", "b"])
+    assert (found.low, found.high) == pytest.approx((-16.059307, 22.059307), abs=2e-6)
 
 
 def test_mean_has_no_interval_without_spread():

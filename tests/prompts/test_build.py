@@ -185,7 +185,7 @@ def test_yes_no_items_are_read_under_their_own_words(fmt: Callable[[str], Any]) 
     llama = fmt("llama")
     item = mcq(choices=("Yes", "No"), gold=0, answer_space="bool", question="Is it so?")
     prompt = builder(llama, variant=LabelVariant.bare).build(shown(item, labels=("Yes", "No")))[0].prompt
-    assert [llama.tokenizer.decode(ids) for ids in prompt.label_ids] == ["Yes", "No"]
+    assert [llama.tokenizer.decode(ids[:1]) for ids in prompt.label_ids] == ["Yes", "No"]
     assert "A." not in prompt.text
 
 
@@ -193,3 +193,131 @@ def test_labels_that_cannot_be_read_are_an_error_of_the_run(fmt: Callable[[str],
     item = shown(mcq(), labels=("first option", "second option", "third option"))
     with pytest.raises(LabelError, match="'first option' is 2 tokens"):
         builder(fmt("llama")).build(item)
+
+
+def retemplated(fmt: Any, template: str, **fields: Any) -> Any:
+    """The tiny Llama's format with another chat template."""
+    from copy import deepcopy
+
+    tokenizer = deepcopy(fmt.tokenizer)
+    tokenizer.chat_template = template
+    return replace(fmt, processor=tokenizer, tokenizer=tokenizer, **fields)
+
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant{% endif %}"
+)
+
+
+@pytest.mark.parametrize("placement", list(Placement))
+def test_a_line_break_that_the_generation_prompt_leaves_out_is_read_past(
+    fmt: Callable[[str], Any], placement: Placement
+) -> None:
+    """A template that renders conversations as ChatML does, and only stops one line break earlier, reads the same."""
+    short = retemplated(fmt("llama"), CHATML)
+    full = retemplated(fmt("llama"), CHATML.replace("assistant{%", "assistant\n{%"))
+    assert (short.turn_opening, full.turn_opening) == ("\n", "")
+    texts, expected = (
+        [one.prompt.text for one in builder(made, placement=placement).build(shown(mcq()))] for made in (short, full)
+    )
+    assert texts == expected
+
+
+def test_the_measured_token_does_not_depend_on_the_items_text(fmt: Callable[[str], Any]) -> None:
+    """A last option that ends in a quotation mark, a bracket or Chinese must not switch the label's variant."""
+    made = builder(fmt("llama"), placement=Placement.prompt_end)
+    endings = ["plain", 'he said "so"', "(a", "答案：", "a\n"]
+    ids = {made.build(shown(mcq(choices=("x", ending))))[0].prompt.label_ids for ending in endings}
+    assert len(ids) == 1
+
+
+def test_the_cut_at_the_prompts_end_is_not_fooled_by_repeated_text(
+    fmt: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    for last in ("m", "end", "user", "three"):
+        text = (
+            builder(fmt("llama"), placement=Placement.prompt_end).build(shown(mcq(choices=("x", last))))[0].prompt.text
+        )
+        assert text.endswith(f"B. {last}")
+    pictures = mcq(choices=("<image 1> cm", "<image 2>"), images=(picture(28, 28, 1), picture(28, 28, 2)))
+    text = builder(fmt("qwen25vl"), placement=Placement.prompt_end).build(shown(pictures))[0].prompt.text
+    assert text.endswith("B. <|vision_start|><|image_pad|><|vision_end|>")
+
+
+def test_a_trigger_is_byte_exact_or_refused(fmt: Callable[[str], Any]) -> None:
+    trigger = replace(DIRECT, name="t", text="Answer: ", placement=Placement.prompt_end)
+    made = PromptBuilder(fmt("llama"), [replace(DIRECT, placement=Placement.prompt_end), trigger])
+    assert made.build(shown(mcq()))[1].prompt.text.endswith("C. three\nAnswer: ")
+    trimming = retemplated(fmt("llama"), CHATML.replace("m['content']", "m['content'] | trim"))
+    with pytest.raises(PromptError, match="strips the outer white space of the user's text"):
+        PromptBuilder(trimming, [DIRECT, replace(trigger, placement=Placement.user)]).build(shown(mcq()))
+
+
+def test_a_template_that_drops_the_text_is_refused(fmt: Callable[[str], Any]) -> None:
+    parts_only = "{% for m in messages %}{% for p in m['content'] %}{{ p['text'] }}{% endfor %}{% endfor %}A:"
+    with pytest.raises(PromptError, match="does not show the user's text"):
+        builder(retemplated(fmt("llama"), parts_only)).build(shown(mcq()))
+    no_system = CHATML.replace("{% for m in messages %}", "{% for m in messages if m['role'] != 'system' %}")
+    with pytest.raises(PromptError, match="does not show the system's text"):
+        builder(retemplated(fmt("llama"), no_system), system="Be brief.").build(shown(mcq()))
+
+
+def test_thinking_that_cannot_be_switched_off_is_refused(fmt: Callable[[str], Any]) -> None:
+    always = retemplated(fmt("llama"), CHATML.replace("assistant{%", "assistant\n<think>\n{%"))
+    with pytest.raises(ConfigError, match=r"opens a think block in every prompt.*prompt\.thinking=default"):
+        PromptBuilder(always, conditions(thinking=Thinking.disabled)).build(shown(mcq()))
+    assert PromptBuilder(always, conditions()).build(shown(mcq()))[0].prompt.text.endswith("<think>\n")
+
+
+def test_a_switch_with_one_state_that_is_ignored_is_refused(smollm2_tokenizer: Any) -> None:
+    from thinkgap.backends.format import TextFormat
+    from thinkgap.errors import ModelError
+    from thinkgap.schema import ThinkingSwitch
+
+    with pytest.raises(ModelError, match="render the same prompt"):
+        TextFormat("t", smollm2_tokenizer, smollm2_tokenizer, False, 4096, ThinkingSwitch(disabled={"thinking": False}))
+
+
+def test_a_template_that_writes_the_date_gets_one_date(fmt: Callable[[str], Any]) -> None:
+    import datetime
+
+    template = "Today is {{ strftime_now('%d %b %Y') }}. " + CHATML
+    made = retemplated(fmt("llama"), template, date=datetime.date(2024, 7, 26))
+    assert builder(made).build(shown(mcq()))[0].prompt.text.startswith("Today is 26 Jul 2024. ")
+
+
+def test_think_tags_are_control_tokens_even_if_not_marked_special(fmt: Callable[[str], Any]) -> None:
+    with pytest.raises(PromptError, match="'</think>', a control token of qwen3"):
+        builder(fmt("qwen3")).build(shown(mcq(question="What does </think> do?")))
+
+
+def test_yes_and_no_are_read_in_either_case(fmt: Callable[[str], Any]) -> None:
+    """A box asks for `yes`, a sentence opens with `Yes`: the answer is the same."""
+    llama = fmt("llama")
+    item = shown(mcq(choices=("Yes", "No"), gold=0, answer_space="bool"), labels=("Yes", "No"))
+    ids = builder(llama).build(item)[0].prompt.label_ids
+    assert [[llama.tokenizer.decode([token]) for token in own] for own in ids] == [["Yes", "yes"], ["No", "no"]]
+
+
+def test_pictures_are_upright_and_16_bit_greys_are_scaled() -> None:
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    from thinkgap.backends.format import open_image
+    from thinkgap.types import ImageRef
+
+    grey = Image.fromarray((np.linspace(0, 65535, 256).astype(np.uint16))[None].repeat(2, axis=0))
+    sink = io.BytesIO()
+    grey.save(sink, "PNG")
+    scaled = np.asarray(open_image(ImageRef("x", sink.getvalue)))
+    assert scaled.shape == (2, 256, 3)
+    assert np.abs(scaled[0, :, 0].astype(int) - np.arange(256)).max() <= 1
+    turned = Image.new("RGB", (20, 40))
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    sink = io.BytesIO()
+    turned.save(sink, "JPEG", exif=exif)
+    assert open_image(ImageRef("y", sink.getvalue)).size == (40, 20)

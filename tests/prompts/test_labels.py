@@ -65,16 +65,17 @@ def test_labels_with_the_same_token_are_refused(pieces_tokenize: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "joiner", "at_turn_start", "expected"),
+    ("before", "joiner", "expected"),
     [
-        (TURN, "", True, LabelVariant.bare),
-        ("USER: Q ASSISTANT:", " ", True, LabelVariant.spaced),
-        ("[INST] Q [/INST]", "", True, LabelVariant.bare),
-        (TURN + "Let me think step by step.", "", False, LabelVariant.spaced),
-        (TURN + r"The answer is \boxed{", "", False, LabelVariant.bare),
-        (TURN + "Answer:\n", "", False, LabelVariant.bare),
-        ("Q\nA. x\nB. y", "", False, LabelVariant.spaced),
+        ("", "", LabelVariant.bare),
+        ("", " ", LabelVariant.spaced),
+        ("Let me think step by step.", "", LabelVariant.spaced),
+        (r"The answer is \boxed{", "", LabelVariant.bare),
+        ("Answer:\n", "", LabelVariant.bare),
+        ('He said "yes"', "", LabelVariant.spaced),
+        ("答案：", "", LabelVariant.bare),
+        ("答えは「", "", LabelVariant.bare),
     ],
 )
-def test_natural_variant(text: str, joiner: str, at_turn_start: bool, expected: LabelVariant) -> None:
-    assert natural_variant(text, joiner, at_turn_start) is expected
+def test_natural_variant(before: str, joiner: str, expected: LabelVariant) -> None:
+    assert natural_variant(before, joiner) is expected

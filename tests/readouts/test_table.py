@@ -49,7 +49,7 @@ def test_figures_by_hand():
     # d = -1, -1, 0, 1: see tests/metrics/test_paired.py.
     assert think.difference is not None
     assert think.difference.difference.value == -0.25
-    assert think.difference.difference.low == pytest.approx(-1.188262, abs=1e-6)
+    assert think.difference.difference.low == pytest.approx(-1.773480, abs=2e-6)
     assert (think.difference.b, think.difference.c, think.difference.p_value) == (2, 1, 1.0)
     assert direct.difference is None
 
@@ -62,7 +62,7 @@ def test_text_of_the_figures():
         "think",
         "4",
         "50.0 [15.0, 85.0]",
-        "-25.0 [-118.8, +68.8]",
+        "-25.0 [-177.3, +127.3]",
         "1.000",
         "2/1",
         "50.0 [15.0, 85.0]",
@@ -101,7 +101,23 @@ def test_presentations_of_an_item_are_paired_separately_and_clustered():
     assert think.difference is not None
     assert (think.difference.b, think.difference.c) == (2, 1)
     assert think.difference.difference.n == 6
-    assert "6 rows in 3 groups" in to_markdown(table)
+    text = to_markdown(table)
+    assert "6 rows in 3 groups" in text
+    assert "Some rows have fewer than 30 groups (the fewest, 3: direct)." in text
+
+
+def test_few_groups_are_noted_only_where_intervals_are_clustered():
+    def table(groups: int, rows: int, small: int) -> str:
+        """`small` of the groups have two options instead of four; every group has `rows` rows."""
+        options = [2] * small + [4] * (groups - small)
+        return to_markdown(
+            make_table([record(f"q{g}", presentation=f"p{i}", k=k) for g, k in enumerate(options) for i in range(rows)])
+        )
+
+    assert "fewer than 30 groups" not in table(29, 1, 0)
+    assert "fewer than 30 groups" in table(29, 2, 0)
+    assert "fewer than 30 groups" not in table(30, 2, 0)
+    assert "(the fewest, 4: direct with k = 2)" in table(40, 2, 4)
 
 
 def test_rows_without_a_partner_are_dropped_and_counted():
@@ -173,9 +189,10 @@ def test_small_p_and_signs():
     think = [record(f"q{i:03d}", "think", pred_slot=0 if i < 40 else 1) for i in range(60)]
     found = cells(to_markdown(make_table(direct + think)), "think")
     assert found[4:6] == ["<0.001", "40/0"]
-    assert found[3].startswith("-66.7 [-78.7, -54.6]")
+    # d is -1 in 40 and 0 in 20 of 60: SE sqrt((2/9) / 59) = 0.061372; t with 59 degrees 2.000995: 0.122806.
+    assert found[3].startswith("-66.7 [-78.9, -54.4]")
     turned = [replace(r, condition="direct" if r.condition == "think" else "think") for r in direct + think]
-    assert cells(to_markdown(make_table(turned)), "think")[3] == "+66.7 [+54.6, +78.7]"
+    assert cells(to_markdown(make_table(turned)), "think")[3] == "+66.7 [+54.4, +78.9]"
 
 
 def test_lines_are_aligned():

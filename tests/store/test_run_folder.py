@@ -235,3 +235,14 @@ def test_order_of_arrival_does_not_matter(tmp_path: Path):
     other.open(FINGERPRINT)
     other.write_shard(run_records(20))
     assert folder.merge(ORDER).read_bytes() == other.merge(ORDER).read_bytes()
+
+
+def test_a_folder_takes_one_process_at_a_time(tmp_path: Path):
+    with (
+        RunFolder(tmp_path).held(),
+        pytest.raises(StoreError, match="another process is writing into"),
+        RunFolder(tmp_path).held(),
+    ):
+        pass
+    with RunFolder(tmp_path).held():
+        pass

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from thinkgap.errors import ModelError
 from thinkgap.schema import ThinkingSwitch
 
-# Absolute tolerance on logits, relative to their largest magnitude.
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 1e-2}
+# Root mean square error of logits relative to their own: rounding in the last bit of half precision stays below,
+# a missing softcap or a scale that is 2% off does not.
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float16: 1e-3}
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,15 @@ def positions_of(mask: Tensor) -> Tensor:
     return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
 
+def has_length_dependent_rope(config: Any) -> bool:
+    """Whether rotary frequencies switch at a sequence length (longrope, dynamic NTK), so that a long prompt would
+    change the others of its batch.
+    """
+    parameters = getattr(config.get_text_config(), "rope_parameters", None) or {}
+    nested = [value for value in parameters.values() if isinstance(value, Mapping)]
+    return any(part.get("rope_type") in ("longrope", "dynamic") for part in [parameters, *nested])
+
+
 def thinking_switch(chat_template: str) -> ThinkingSwitch:
     """The thinking argument that a chat template reads, if it reads one."""
     import jinja2
@@ -156,7 +166,7 @@ def verify(model: Any, structure: Structure, name: str) -> float:
     rebuilt = structure.logits(states[0][:, -1])
     worst = _relative(rebuilt, single)
     dtype = single.dtype
-    bound = TOLERANCE.get(dtype, 4e-2)
+    bound = TOLERANCE.get(dtype, 4e-3)
     if not worst <= bound:
         raise ModelError(
             f"{name}: {type(structure.norm).__name__} and {type(structure.head).__name__} do not reproduce the logits "
@@ -166,7 +176,8 @@ def verify(model: Any, structure: Structure, name: str) -> float:
     padded = torch.cat([long, torch.nn.functional.pad(short, (0, 3))])
     mask = torch.tensor([[1] * 7, [1] * 4 + [0] * 3], device=device)
     batched = _relative(_last_logits(model, padded, mask)[1:], single)
-    if not batched <= bound:
+    # Other shapes take other kernels, whose half-precision roundings add up over the layers.
+    if not batched <= (bound if dtype is torch.float32 else 10 * bound):
         raise ModelError(
             f"{name}: a right-padded batch gives other logits than a single prompt (relative error {batched:.2g}); "
             "set model.attn_implementation=eager or evaluation.batch_size=1"
@@ -189,4 +200,4 @@ def _relative(a: Tensor, b: Tensor) -> float:
     a, b = a.float(), b.float()
     if a.shape != b.shape:
         return float("inf")
-    return float((a - b).abs().max() / b.abs().max().clamp(min=1.0))
+    return float((a - b).pow(2).mean().sqrt() / b.pow(2).mean().sqrt().clamp(min=1e-6))

@@ -6,6 +6,7 @@ a family's name.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import io
 import re
@@ -22,6 +23,7 @@ from thinkgap.schema import ThinkingSwitch
 from thinkgap.types import ImageRef, Thinking
 
 _SENTINEL = "qzxsentinelqzx"
+_DATE_CALL = re.compile(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""")
 
 
 @dataclass
@@ -36,8 +38,12 @@ class TextFormat:
     switch: ThinkingSwitch
     chat_template: bool = True
     image_token_id: int | None = None
-    assistant_joiner: str = field(init=False, default="")
-    """White space between the generation prompt and the assistant's first word, read off the template."""
+    date: datetime.date = field(default_factory=datetime.date.today)
+    """Date that a template which writes one is given."""
+    turn_opening: str = field(init=False, default="")
+    """White space with a line break that the template writes before a reply but not in its generation prompt."""
+    turn_joiner: str = field(init=False, default="")
+    """Blanks that the template writes before a reply's first word."""
     keeps_image_order: bool = field(init=False, default=True)
     """Whether the template leaves an image between two texts, found by rendering one."""
     start_ids: list[int] = field(init=False, default_factory=list)
@@ -45,7 +51,9 @@ class TextFormat:
     _controls: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        controls = [str(token) for token in self.tokenizer.added_tokens_decoder.values() if token.special]
+        added = self.tokenizer.added_tokens_decoder.values()
+        # Think tags and the like are often added without being marked special; HTML tags (Gemma) are plain text.
+        controls = [str(token) for token in added if token.special or re.match(r"<\||</?\w*think", str(token))]
         # An empty alternation would match everywhere, so a pattern that never matches stands in for "none".
         self._controls = re.compile("|".join(map(re.escape, controls)) or r"(?!)")
         if self.chat_template and not self.template:
@@ -55,7 +63,10 @@ class TextFormat:
         self.start_ids = self._find_start_ids()
         if self.chat_template:
             self._check_switch()
-            self.assistant_joiner = self._find_joiner()
+            between = self._find_joiner()
+            # What ends in a line break stands before the first word whoever writes it; blanks are part of its token.
+            self.turn_joiner = between[len(between.rstrip(" ")) :]
+            self.turn_opening = between.removesuffix(self.turn_joiner)
             self.keeps_image_order = not self.is_vision or self._finds_image_in_place()
 
     @property
@@ -104,8 +115,21 @@ class TextFormat:
         elif thinking is Thinking.disabled:
             arguments = self.switch.disabled
         return self._template_host.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=generation_prompt, **arguments
+            list(messages),
+            chat_template=self._dated_template(),
+            tokenize=False,
+            add_generation_prompt=generation_prompt,
+            **arguments,
         )
+
+    def _dated_template(self) -> str | None:
+        """The template with the run's date written into it, where it would write today's; else None, its own.
+
+        Llama 3.2's template does: a prompt would change at midnight, and between a run and its resume.
+        """
+        if "strftime_now" not in self.template:
+            return None
+        return _DATE_CALL.sub(lambda call: repr(self.date.strftime(call.group(2))), self.template)
 
     def tokenize(self, text: str) -> list[int]:
         """Ids of a whole rendered text; the start token stands there once, whoever writes it."""
@@ -153,17 +177,15 @@ class TextFormat:
 
     def _check_switch(self) -> None:
         """A switch that the template ignores would measure another condition than was asked for."""
-        if not self.switch.enabled:
-            return
         message: Message = {"role": "user", "content": self._content("q")}
-        on, off = (
-            self.apply_template([message], generation_prompt=True, thinking=state)
-            for state in (Thinking.enabled, Thinking.disabled)
-        )
-        if on == off:
+        states = [Thinking.default]
+        states += [Thinking.enabled] if self.switch.enabled else []
+        states += [Thinking.disabled] if self.switch.disabled else []
+        rendered = {self.apply_template([message], generation_prompt=True, thinking=state) for state in states}
+        if len(states) > 1 and len(rendered) == 1:
             raise ModelError(
-                f"{self.name}: {self.switch.enabled} and {self.switch.disabled} render the same prompt, so its chat "
-                "template ignores them: correct or empty model.thinking"
+                f"{self.name}: {self.switch.enabled} and {self.switch.disabled} render the same prompt as without "
+                "them, so its chat template ignores them: correct or empty model.thinking"
             )
 
 
@@ -172,9 +194,12 @@ def describe_format(fmt: TextFormat) -> dict[str, Any]:
     described: dict[str, Any] = {
         "tokenizer": type(fmt.tokenizer).__name__,
         "chat_template_sha256": hashlib.sha256(fmt.template.encode()).hexdigest(),
-        "assistant_joiner": fmt.assistant_joiner,
+        "turn_opening": fmt.turn_opening,
+        "turn_joiner": fmt.turn_joiner,
         "thinking_switch": {"enabled": fmt.switch.enabled, "disabled": fmt.switch.disabled},
     }
+    if "strftime_now" in fmt.template:
+        described["template_date"] = fmt.date.isoformat()
     if fmt.is_vision:
         image_processor = fmt.processor.image_processor
         described["keeps_image_order"] = fmt.keeps_image_order
@@ -186,11 +211,15 @@ def describe_format(fmt: TextFormat) -> dict[str, Any]:
 
 def open_image(image: ImageRef) -> Any:
     """The decoded picture, RGB, for a processor."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     with Image.open(io.BytesIO(image.load())) as picture:
-        return picture.convert("RGB")
+        upright = ImageOps.exif_transpose(picture)
+        if upright.mode.startswith("I"):
+            # 16-bit greys: PIL clips instead of scaling.
+            upright = upright.convert("I").point(lambda grey: grey / 256).convert("L")
+        return upright.convert("RGB")
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool | list | dict | type(None))
+    return isinstance(value, str | int | float | bool | list | tuple | dict | type(None))

@@ -6,6 +6,7 @@ Family knowledge is in `families`, rendering and tokenising in `format`, paths i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ class HFBackend:
     placed: bool
     """Whether a device map already put the weights where they belong."""
     check_error: float
+    length_dependent: bool = False
+    """Whether rotary frequencies depend on the longest prompt of a batch; prompts then run one by one."""
 
     @property
     def device(self) -> torch.device:
@@ -45,6 +48,8 @@ class HFBackend:
     @torch.inference_mode()
     def next_token_logits(self, prompts: Sequence[PreparedPrompt]) -> Tensor:
         """Float32 logits `[B, V]` of the token after each prompt."""
+        if len(prompts) > 1 and self.length_dependent:
+            return torch.cat([self.next_token_logits([prompt]) for prompt in prompts])
         inputs = {key: value.to(self.device) for key, value in collate(prompts, self.pad_id).items()}
         floating = {key: value.to(self.model.dtype) for key, value in inputs.items() if value.is_floating_point()}
         inputs.update(floating)
@@ -69,12 +74,20 @@ class HFBackend:
             "class": type(self.model).__name__,
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "attn_implementation": getattr(config, "_attn_implementation", None),
-            "quantization": getattr(getattr(config, "quantization_config", None), "quant_method", None),
+            "device": str(self.device),
+            "quantization": _as_mapping(getattr(config, "quantization_config", None)),
             "vocab_size": config.get_text_config().vocab_size,
             "max_length": self.fmt.max_length,
             "structure_check_error": self.check_error,
             **describe_format(self.fmt),
         }
+
+
+def _as_mapping(settings: Any) -> Any:
+    """A quantisation config as JSON data: its method alone does not tell 4 bits from 8."""
+    if settings is None or isinstance(settings, dict):
+        return settings
+    return json.loads(settings.to_json_string(use_diff=False))
 
 
 def collate(prompts: Sequence[PreparedPrompt], pad_id: int) -> dict[str, Tensor]:

@@ -5,30 +5,50 @@ Which classes load a checkpoint is asked of transformers' own mappings.
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import torch
 
-from thinkgap.backends.families import find_structure, set_pixel_bounds, thinking_switch, verify
+from thinkgap.backends.families import (
+    find_structure,
+    has_length_dependent_rope,
+    set_pixel_bounds,
+    thinking_switch,
+    verify,
+)
 from thinkgap.backends.format import TextFormat
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.errors import ConfigError, ModelError
-from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, ThinkingSwitch
+from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, PromptConfig, ThinkingSwitch
+
+DEFAULT_CACHE = "~/.cache/thinkgap"
 
 
 def load_backend(
-    cfg: ModelConfig, *, on_accelerator: bool, chat_template: bool = True, cache_dir: str = "~/.cache/thinkgap"
+    cfg: ModelConfig,
+    prompt: PromptConfig | None = None,
+    *,
+    on_accelerator: bool,
+    cache_dir: str = DEFAULT_CACHE,
 ) -> HFBackend:
     """Load model and tokenizer or processor, and verify the structure numerically.
 
+    Args:
+        cfg: the model.
+        prompt: whether and how its chat template is used; None is the default.
+        on_accelerator: whether `dtype=auto` is the checkpoint's own type (else float32).
+        cache_dir: where a GGUF file is converted to.
+
     Raises:
-        ModelError: nothing loadable at `model.path`, or the check fails.
+        ModelError: nothing loadable at `model.path`, weights missing, or the check fails.
+        ConfigError: the model is a served one, or `prompt.date` is no date.
     """
     import transformers
 
     checkpoint = checkpoint_of(cfg, cache_dir)
-    fmt = read_format(cfg, checkpoint, chat_template)
+    fmt = read_format(cfg, checkpoint, prompt or PromptConfig())
     auto = transformers.AutoModelForImageTextToText if fmt.is_vision else transformers.AutoModelForCausalLM
     dtype = cfg.dtype.name
     if cfg.dtype is Dtype.auto and not on_accelerator:
@@ -39,22 +59,38 @@ def load_backend(
             arguments[key] = value
     if cfg.quantization is not None:
         arguments["quantization_config"] = dict(cfg.quantization)
-    model = loading(auto.from_pretrained, cfg, checkpoint, **arguments).eval()
+    model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
+    _check_weights(report, cfg)
+    model.eval()
     structure = find_structure(model, cfg.name)
     placed = cfg.device_map is not None or cfg.quantization is not None
     error = verify(model, structure, cfg.name)
     revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
-    return HFBackend(fmt, model, structure, checkpoint, revision, placed, error)
+    return HFBackend(
+        fmt, model, structure, checkpoint, revision, placed, error, has_length_dependent_rope(model.config)
+    )
 
 
-def load_format(cfg: ModelConfig, chat_template: bool = True, cache_dir: str = "~/.cache/thinkgap") -> TextFormat:
+def _check_weights(report: Any, cfg: ModelConfig) -> None:
+    """Transformers fills weights that a checkpoint lacks with random ones and goes on; a measurement must not."""
+    for kind in ("missing_keys", "mismatched_keys"):
+        keys = sorted(map(str, report.get(kind) or ()))
+        if keys:
+            more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+            raise ModelError(
+                f"model {cfg.name}: {kind.replace('_', ' ')} in {cfg.path}: {', '.join(keys[:3])}{more}; "
+                "they would be random, so the checkpoint does not fit this class (merge adapters, or check the files)"
+            )
+
+
+def load_format(cfg: ModelConfig, prompt: PromptConfig | None = None, cache_dir: str = DEFAULT_CACHE) -> TextFormat:
     """Tokenizer or processor of `cfg`, without weights.
 
     Raises:
         ModelError: it cannot be found or read.
-        ConfigError: the model is a served one.
+        ConfigError: the model is a served one, or `prompt.date` is no date.
     """
-    return read_format(cfg, checkpoint_of(cfg, cache_dir), chat_template)
+    return read_format(cfg, checkpoint_of(cfg, cache_dir), prompt or PromptConfig())
 
 
 def checkpoint_of(cfg: ModelConfig, cache_dir: str) -> Checkpoint:
@@ -72,7 +108,7 @@ def checkpoint_of(cfg: ModelConfig, cache_dir: str) -> Checkpoint:
     return find_checkpoint(cfg.path, cache_dir)
 
 
-def read_format(cfg: ModelConfig, checkpoint: Checkpoint, chat_template: bool) -> TextFormat:
+def read_format(cfg: ModelConfig, checkpoint: Checkpoint, prompt: PromptConfig) -> TextFormat:
     """Tokenizer or processor in `checkpoint`; image-text if the checkpoint's config is of such a class."""
     import transformers
 
@@ -91,11 +127,23 @@ def read_format(cfg: ModelConfig, checkpoint: Checkpoint, chat_template: bool) -
     context = getattr(config.get_text_config(), "max_position_embeddings", None)
     max_length = min(bound for bound in (cfg.max_length, context, 10**9) if bound is not None)
     switch = cfg.thinking
-    if not switch.enabled and not switch.disabled and chat_template:
+    if not switch.enabled and not switch.disabled and prompt.chat_template:
         template = getattr(processor, "chat_template", None) or getattr(tokenizer, "chat_template", None)
         switch = thinking_switch(template) if isinstance(template, str) else ThinkingSwitch()
+    try:
+        date = datetime.date.fromisoformat(prompt.date) if prompt.date else datetime.date.today()
+    except ValueError:
+        raise ConfigError(f"prompt.date={prompt.date}: not a date of the form YYYY-MM-DD") from None
     return TextFormat(
-        cfg.name, processor, tokenizer, is_vision, max_length, switch, chat_template, image_token_id=image_token_id
+        cfg.name,
+        processor,
+        tokenizer,
+        is_vision,
+        max_length,
+        switch,
+        prompt.chat_template,
+        image_token_id=image_token_id,
+        date=date,
     )
 
 

@@ -71,16 +71,11 @@ def _from_gguf(file: Path, cache_dir: str, origin: str) -> Checkpoint:
 
 
 def folder_digest(checkpoint: Checkpoint) -> str:
-    """Digest of a local checkpoint: small files whole, weight files by name, size, first and last MiB."""
+    """Digest of everything in a local checkpoint's folder; two checkpoints of one shape must not pass as one."""
     digest = hashlib.sha256()
     for file in sorted(Path(checkpoint.source).iterdir()):
-        if not file.is_file():
-            continue
-        size = file.stat().st_size
-        digest.update(f"{file.name}\0{size}\0".encode())
-        with file.open("rb") as stream:
-            digest.update(stream.read(2**20))
-            if size > 2**20:
-                stream.seek(-(2**20), 2)
-                digest.update(stream.read(2**20))
+        if file.is_file():
+            with file.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{file.name}\0{content}\n".encode())
     return "sha256:" + digest.hexdigest()

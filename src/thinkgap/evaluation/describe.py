@@ -7,8 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
+import thinkgap
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, LabelVariant
 from thinkgap.types import Condition, Presentation
@@ -31,7 +33,7 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
     direct = builder.conditions[0]
     for condition in builder.conditions:
         text, _ = builder.text(longest, condition)
-        natural = builder.natural(condition, text)
+        natural = builder.natural(condition)
         read = {}
         natural_ids = {}
         for example in examples:
@@ -62,6 +64,9 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
 def label_warnings(described: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each condition whose natural label tokens are not the ones that are read."""
     warnings = []
+    direct = described[0]["label_ids"]
+    if len({len(ids) for ids in direct.values()}) > 1:
+        warnings.append(f"labels are sums over unequal numbers of tokens, which favours those with more: {direct}")
     for condition in described:
         read, natural = condition["label_ids"], condition["natural_label_ids"]
         differing = [label for label in read if natural[label] and not set(natural[label]) <= set(read[label])]
@@ -81,13 +86,22 @@ def run_fingerprint(
     model: Mapping[str, Any],
     presentations: Sequence[Presentation],
     conditions: Sequence[Condition],
+    described: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Everything that the records of a run depend on, as JSON data."""
+    """Everything that the records of a run depend on, as JSON data.
+
+    Args:
+        cfg: the settings.
+        model: `HFBackend.describe()`.
+        presentations: what is asked.
+        conditions: what is added to it.
+        described: `describe_conditions`, for the rendered prompts and the label ids.
+    """
     from importlib.metadata import version
 
     asked = [
-        (one.item.id, one.name, one.order, one.labels, one.item.question, one.item.choices, one.item.context,
-         [image.sha256 for image in one.item.images], one.item.gold)
+        (one.item.id, one.item.group_id, one.name, one.order, one.labels, one.item.question, one.item.choices,
+         one.item.context, [image.sha256 for image in one.item.images], one.item.gold)
         for one in sorted(presentations, key=lambda one: (one.item.id, one.name))
     ]  # fmt: skip
     return {
@@ -99,8 +113,21 @@ def run_fingerprint(
         "labels": cfg.labels.name,
         "label_ids": cfg.label_ids.name,
         "batch_size": cfg.evaluation.batch_size,
-        "libraries": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
+        "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
+        "ids": {one["name"]: one["label_ids"] for one in described},
+        "seed": cfg.seed,
+        "code": _code_digest(),
+        "libraries": {name: version(name) for name in ("torch", "torchvision", "transformers", "tokenizers", "pillow")},
     }
+
+
+def _code_digest() -> str:
+    """Digest of the package's own sources: rows of two versions of the code must not end in one table."""
+    digest = hashlib.sha256()
+    root = Path(thinkgap.__file__).parent
+    for file in sorted(root.rglob("*.py")):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def run_title(cfg: EvaluateConfig, n_items: int, natural: str) -> str:

@@ -8,34 +8,29 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from thinkgap.backends.hf import HFBackend
-from thinkgap.backends.load import load_backend
-from thinkgap.data import LoadedDataset, load_dataset_items
-from thinkgap.data.present import identity
-from thinkgap.errors import ConfigError, DataError
-from thinkgap.evaluation.describe import describe_conditions, label_warnings, run_fingerprint, run_title
+from thinkgap.data import LoadedDataset
+from thinkgap.errors import DataError, PromptError
+from thinkgap.evaluation.describe import run_fingerprint, run_title
 from thinkgap.evaluation.predict import run_predict
-from thinkgap.prompts.build import PromptBuilder
-from thinkgap.prompts.conditions import all_conditions
+from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.readouts.native import READOUT
 from thinkgap.readouts.table import Table, tables_of_run
 from thinkgap.readouts.table_text import to_csv, to_dicts, to_markdown
-from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.predict import PromptDataset
 from thinkgap.store.atomic import write_text
-from thinkgap.store.manifest import collect_manifest, write_manifest
+from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.store.records import RecordFacts, read_run
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
-from thinkgap.types import Presentation
 
 log = logging.getLogger(__name__)
 
@@ -72,117 +67,79 @@ def run_native(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> F
 
 
 def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
-    started = datetime.now(UTC)
-    _check_settings(cfg)
-    conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
-    loaded = load_dataset_items(cfg.dataset)
-    _tell(loaded)
-    presentations = _presentations(cfg, loaded)
-    backend = _load_model(cfg, loaded)
-    builder = PromptBuilder(
-        backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
-    )
-    described = describe_conditions(builder, presentations)
-    for warning in label_warnings(described):
-        log.warning(warning)
-
+    prepared = prepare(cfg)
     run = RunFolder(folder)
-    if run.open(run_fingerprint(cfg, backend.describe(), presentations, conditions)):
-        log.info("resuming the run in %s", folder)
-    names = [condition.name for condition in conditions]
-    dataset = PromptDataset(presentations, builder, cfg.evaluation.batch_size, run.finished_items(names, READOUT))
-    before = time.monotonic()
-    predicted = run_predict(cfg, backend, dataset, run, total=len(presentations))
-    seconds = time.monotonic() - before
+    with run.held():
+        fingerprint = run_fingerprint(
+            cfg, prepared.backend.describe(), prepared.presentations, prepared.builder.conditions, prepared.described
+        )
+        if run.open(fingerprint):
+            log.info("resuming the run in %s", folder)
+        manifest = _score(cfg, prepared, run)
+    return _report(folder, manifest)
 
+
+def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str, Any]:
+    """Score what is left, merge, and write the manifest, which is returned."""
+    presentations = prepared.presentations
+    stored = _stored_manifest(run.path)
+    session = {"started": datetime.now(UTC), "finished": None, "prompts": 0, "seconds": 0.0}
+    finished_items = run.finished_items(prepared.names, READOUT)
+    dataset = PromptDataset(presentations, prepared.builder, cfg.evaluation.batch_size, finished_items)
+    before = time.monotonic()
+    predicted = run_predict(cfg, prepared.backend, dataset, run, total=len(presentations))
     excluded = predicted.excluded
-    if len(excluded) == len(presentations):
-        item, reason = next(iter(excluded.items()))
-        raise DataError(f"all {len(excluded)} items were excluded, the first, {item}, because {reason}")
-    for item, reason in list(excluded.items())[:5]:
-        log.warning("item %s is excluded: %s", item, reason)
-    facts = RecordFacts(
-        tuple(names),
-        run_title(cfg, len(presentations) - len(excluded), described[0]["natural_variant"]),
-        names[0],
-        dict(Counter(reason.kind for reason in excluded.values())),
+    _tell_excluded(excluded, len(presentations))
+    n_items = len(presentations) - len(excluded)
+    run.merge(
+        prepared.names,
+        RecordFacts(
+            tuple(prepared.names),
+            run_title(cfg, n_items, prepared.described[0]["natural_variant"]),
+            prepared.names[0],
+            dict(Counter(reason.kind for reason in excluded.values())),
+        ),
     )
-    run.merge(names, facts)
-    image_tokens = _image_tokens(folder)
+    if predicted.n_prompts == 0 and stored.get("finished"):
+        return stored  # nothing was computed, so what stands there is still what made the records
+    session |= {
+        "finished": datetime.now(UTC),
+        "prompts": predicted.n_prompts,
+        "seconds": round(time.monotonic() - before, 3),
+    }
+    image_tokens = _image_tokens(run.path)
     if image_tokens:
         log.info("image tokens per prompt with images: %(min)d to %(max)d, mean %(mean).1f", image_tokens)
     manifest = collect_manifest(
         {
             "config": asdict(cfg),
-            "model": backend.describe(),
-            "dataset": _describe_dataset(loaded),
-            "conditions": described,
+            "model": prepared.backend.describe(),
+            "dataset": _describe_dataset(prepared.loaded),
+            "conditions": prepared.described,
             "excluded": [{"item": item, "reason": str(reason)} for item, reason in excluded.items()],
-            "n_items": len(presentations) - len(excluded),
-            "scored": {"prompts": predicted.n_prompts, "seconds": round(seconds, 3)},
+            "n_items": n_items,
             "image_tokens": image_tokens,
+            "session": session,
         },
-        started=started,
-        finished=datetime.now(UTC),
+        started=session["started"],
+        finished=session["finished"],
     )
-    write_manifest(folder, manifest)
-    return _report(folder, manifest)
+    write_manifest(run.path, manifest)
+    return manifest
 
 
-def _check_settings(cfg: EvaluateConfig) -> None:
-    if cfg.model.backend is not BackendKind.hf:
-        raise ConfigError(
-            f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "
-            "Choose a local model, or evaluation=prompts to see what would be sent"
-        )
-    if cfg.trainer.devices != 1 or cfg.trainer.num_nodes != 1:
-        raise ConfigError(
-            "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
-            "model.device_map=auto, and use -m for several models or data sets"
-        )
-    if cfg.evaluation.batch_size < 1:
-        raise ConfigError(f"evaluation.batch_size={cfg.evaluation.batch_size}: must be at least 1")
+def _stored_manifest(folder: Path) -> dict[str, Any]:
+    return read_manifest(folder) if (folder / MANIFEST_FILE).exists() else {}
 
 
-def _tell(loaded: LoadedDataset) -> None:
-    for note in loaded.notes:
-        log.info(note)
-    for bad in loaded.bad[:5]:
-        log.warning("row %s is skipped: %s", bad.id, bad.reason)
-    if len(loaded.bad) > 5:
-        log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - 5)
-
-
-def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[Presentation]:
-    if any(item.answer_space == "open" for item in loaded.items):
-        raise ConfigError(
-            f"dataset={cfg.dataset.name} has open questions, which have no labels to read: choose a multiple-choice "
-            "or yes/no data set"
-        )
-    return [identity(item) for item in loaded.items]
-
-
-def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
-    import torch
-
-    from thinkgap.evaluation.predict import quiet_libraries
-
-    quiet_libraries()
-    torch.manual_seed(cfg.seed)
-    on_accelerator = cfg.trainer.accelerator != "cpu" and torch.accelerator.is_available()
-    backend = load_backend(
-        cfg.model,
-        on_accelerator=on_accelerator,
-        chat_template=cfg.prompt.chat_template,
-        cache_dir=cfg.paths.cache_dir,
-    )
-    with_image = sum(bool(item.images) for item in loaded.items)
-    if with_image and not backend.fmt.is_vision:
-        raise ConfigError(
-            f"{with_image} of {len(loaded.items)} items have images and model={cfg.model.name} reads text only: "
-            "set dataset.images=none, or choose an image-text model"
-        )
-    return backend
+def _tell_excluded(excluded: Mapping[str, PromptError], n: int) -> None:
+    if len(excluded) == n:
+        item, reason = next(iter(excluded.items()))
+        raise DataError(f"all {n} items were excluded, the first, {item}, because {reason}")
+    for item, reason in list(excluded.items())[:5]:
+        log.warning("item %s is excluded: %s", item, reason)
+    if len(excluded) > 5:
+        log.warning("and %d more items; all are in the manifest", len(excluded) - 5)
 
 
 def _describe_dataset(loaded: LoadedDataset) -> dict[str, Any]:

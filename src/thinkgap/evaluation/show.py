@@ -44,7 +44,7 @@ def show_prompts(cfg: EvaluateConfig) -> None:
 def _rendered(cfg: EvaluateConfig, presentations: list[Presentation], conditions: list[Condition]) -> Iterator[str]:
     from thinkgap.backends.load import load_format
 
-    fmt = load_format(cfg.model, cfg.prompt.chat_template, cfg.paths.cache_dir)
+    fmt = load_format(cfg.model, cfg.prompt, cfg.paths.cache_dir)
     builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system)
     for presentation in presentations:
         try:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-Z95 = 1.959963984540054
-"""0.975 quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,21 @@ def group_codes(n: int, groups: ArrayLike | None) -> tuple[NDArray[np.intp], int
     return codes, len(unique)
 
 
-def standard_error(values: ArrayLike, groups: ArrayLike | None = None) -> float:
-    """Standard error of the mean of `values`, clustered by group (Miller, arXiv 2411.00640, section 2.2).
+@cache
+def t_quantile(degrees: int) -> float:
+    """0.975 quantile of Student's t; a group is one observation, so the degrees of freedom are the groups less one."""
+    from scipy import stats  # slow to import
 
-    With e_i the deviations from the mean: sqrt( sum_i e_i^2 / (n(n-1)) + sum_c sum_{i != j in c} e_i e_j / n^2 ).
-    When every row is its own group the second sum is empty and this is sd / sqrt(n).
+    return float(stats.t.ppf(0.975, degrees))
+
+
+def standard_error(values: ArrayLike, groups: ArrayLike | None = None) -> float:
+    """Standard error of the mean of `values`, clustered by group (Cameron and Miller 2015, section II).
+
+    With e_i the deviations from the mean, S_c the sum of e_i over group c, and G groups, the larger root of
+    G / (G-1) * sum_c S_c^2 / n^2 (clustered) and sum_i e_i^2 / (n(n-1)) (independent): groups whose rows happen to
+    disagree must not make an interval narrower than independent rows would. When every row is its own group the two
+    are equal, and this is sd / sqrt(n).
 
     Args:
         values: Scores, shape [n].
@@ -83,21 +91,19 @@ def standard_error(values: ArrayLike, groups: ArrayLike | None = None) -> float:
     if n_groups < 2:
         return math.nan
     deviations = array - array.mean()
-    squares = float(np.sum(deviations**2))
-    variance = squares / (n * (n - 1))
+    variance = float(np.sum(deviations**2)) / (n * (n - 1))
     if n_groups < n:
         sums = np.bincount(codes, weights=deviations, minlength=n_groups)
-        # The square of a group's sum holds each ordered pair of the group once, and the squares, which go.
-        variance += (float(np.sum(sums**2)) - squares) / n**2
-    return math.sqrt(max(variance, 0.0))
+        variance = max(variance, n_groups / (n_groups - 1) * float(np.sum(sums**2)) / n**2)
+    return math.sqrt(variance)
 
 
 def effective_n(values: ArrayLike, groups: ArrayLike | None = None) -> float:
     """Number of independent rows that would give the standard error that the grouped rows give.
 
-    n divided by the design effect, the ratio of the clustered to the independent variance. Never above n: groups
-    whose rows happen to disagree must not make an interval narrower than independent rows would. Equals n when no
-    group repeats, and the number of groups when all values are equal (the ratio is then 0/0) or there is one group.
+    n divided by the design effect, the ratio of the clustered to the independent variance, which is never below 1.
+    Equals n when no group repeats, and the number of groups when all values are equal (the ratio is then 0/0) or
+    there is one group.
 
     Args:
         values: Scores, shape [n].
@@ -110,12 +116,14 @@ def effective_n(values: ArrayLike, groups: ArrayLike | None = None) -> float:
         return float(n)
     if n_groups < 2 or np.all(array == array[0]):
         return float(n_groups)
-    design_effect = (standard_error(array, codes) / standard_error(array)) ** 2
-    return min(float(n), n / design_effect) if design_effect > 0 else float(n)
+    return n * (standard_error(array) / standard_error(array, codes)) ** 2
 
 
 def rate(hits: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
-    """Share of hits with its 95% Wilson interval (Wilson 1927), on the effective number of rows.
+    """Share of hits with its 95% Wilson interval (Wilson 1927).
+
+    Where groups repeat, the interval is taken on the effective number of rows and with the quantile of Student's t in
+    place of the normal one. A single group of several rows gives the whole range, [0, 1].
 
     Args:
         hits: 0/1 or booleans, shape [n].
@@ -132,18 +140,28 @@ def rate(hits: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
         raise ValueError("a rate needs 0/1 values; use mean() for anything else")
     if not len(array):
         return MISSING
-    from statsmodels.stats.proportion import proportion_confint  # over a second to import
+    from scipy import stats  # slow to import, as is the next
+    from statsmodels.stats.proportion import proportion_confint
 
     share = float(array.mean())
-    size = effective_n(array, groups)
-    interval: Any = proportion_confint(share * size, size, alpha=0.05, method="wilson")
+    codes, n_groups = group_codes(len(array), groups)
+    alpha = 0.05
+    if n_groups < len(array):
+        if n_groups < 2:
+            return Estimate(share, 0.0, 1.0, len(array))
+        # statsmodels takes a level and not a quantile: the level at which the normal quantile is that of t.
+        alpha = 2 * float(stats.norm.sf(t_quantile(n_groups - 1)))
+    size = effective_n(array, codes)
+    interval: Any = proportion_confint(share * size, size, alpha=alpha, method="wilson")
     low, high = (float(bound) for bound in interval)
     # The bounds of 0 and 1 are exact, up to rounding.
     return Estimate(share, min(max(low, 0.0), share), max(min(high, 1.0), share), len(array))
 
 
 def mean(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
-    """Mean with its 95% normal interval from the clustered standard error.
+    """Mean with its 95% interval: Student's t with G - 1 degrees of freedom times the clustered standard error.
+
+    G is the number of groups, which is n where none repeats.
 
     The interval is NaN when there are fewer than two groups or all values are equal: the spread is then unknown, and
     an interval of width zero would claim certainty.
@@ -156,7 +174,9 @@ def mean(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
     if not len(array):
         return MISSING
     value = float(array.mean())
-    error = standard_error(array, groups)
+    codes, n_groups = group_codes(len(array), groups)
+    error = standard_error(array, codes)
     if not error > 0 or np.all(array == array[0]):
         return Estimate(value, math.nan, math.nan, len(array))
-    return Estimate(value, value - Z95 * error, value + Z95 * error, len(array))
+    half = t_quantile(n_groups - 1) * error
+    return Estimate(value, value - half, value + half, len(array))

@@ -34,19 +34,24 @@ class PairedDifference:
 def mcnemar_p(b: int, c: int) -> float:
     """Two-sided p of McNemar's test (1947) from the counts of discordant pairs.
 
-    Exact binomial below 25 discordant pairs, else chi-square with continuity correction. Without discordant pairs
-    nothing speaks against equality and p is 1.
+    Exact binomial below 25 discordant pairs, else chi-square with continuity correction, max(|b - c| - 1, 0)^2 over
+    b + c. Where b = c nothing speaks against equality and p is 1.
 
     Args:
         b: Pairs right first and wrong second.
         c: Pairs wrong first and right second.
     """
-    if b + c == 0:
+    if b == c:
         return 1.0
+    if b + c >= EXACT_BELOW:
+        from scipy import stats  # slow to import
+
+        # Not by statsmodels, whose correction turns a difference of 0 into one of -1.
+        return float(stats.chi2.sf(max(abs(b - c) - 1, 0) ** 2 / (b + c), 1))
     from statsmodels.stats.contingency_tables import mcnemar  # over a second to import
 
     # Concordant pairs do not enter the statistic.
-    result = mcnemar([[0, b], [c, 0]], exact=b + c < EXACT_BELOW, correction=True)
+    result = mcnemar([[0, b], [c, 0]], exact=True)
     return float(result.pvalue)  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -59,8 +64,8 @@ def paired_difference(reference: ArrayLike, other: ArrayLike, groups: ArrayLike 
         groups: Group of each row, shape [n], or None.
 
     Returns:
-        Difference with a 95% normal interval from the standard error of the per-row differences, sd(d) / sqrt(n) or
-        its clustered version (Miller, arXiv 2411.00640, section 4.2), with McNemar's p and counts.
+        Difference with the 95% interval of `mean` on the per-row differences: Student's t times their standard error,
+        sd(d) / sqrt(n) or its clustered version (Miller, arXiv 2411.00640, section 4.2). McNemar's p and counts.
 
     Raises:
         ValueError: The arrays differ in length, or hold something other than 0 and 1.

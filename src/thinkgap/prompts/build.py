@@ -118,28 +118,44 @@ class PromptBuilder:
         """
         if self.scope is LabelScope.shared:
             condition, text = self.conditions[0], direct_text
-        variant = self.natural(condition, text) if self.variant is LabelVariant.auto else self.variant
-        return self._resolved(text, presentation.labels, variant)
+        variant = self.natural(condition) if self.variant is LabelVariant.auto else self.variant
+        return self._resolved(text, presentation, variant)
 
     def natural_ids(self, presentation: Presentation, condition: Condition, text: str) -> tuple[tuple[int, ...], ...]:
         """Ids that a fluent continuation of `text` would use; empty for a label that is several tokens there."""
-        variant = self.natural(condition, text)
         try:
-            return self._resolved(text, presentation.labels, variant)
+            return self._resolved(text, presentation, self.natural(condition))
         except LabelError:
             return tuple(() for _ in presentation.labels)
 
-    def natural(self, condition: Condition, text: str) -> LabelVariant:
-        """The variant natural at the read position of `condition`."""
-        prefilled = bool(condition.prefill) or (bool(condition.text) and condition.placement is Placement.assistant)
-        at_turn_start = self.fmt.chat_template and not prefilled and condition.placement is not Placement.prompt_end
-        return natural_variant(text, self.fmt.assistant_joiner, at_turn_start)
+    def natural(self, condition: Condition) -> LabelVariant:
+        """The variant natural at the read position of `condition`, the same for every item."""
+        before = condition.prefill
+        if condition.kind == "trigger" and condition.placement is not Placement.user:
+            before = condition.text
+        if not before and (condition.placement is Placement.prompt_end or not self.fmt.chat_template):
+            before = condition.text or "x"  # the end of an option, a word
+        return natural_variant(before, self.fmt.turn_joiner)
 
-    def _resolved(self, text: str, labels: tuple[str, ...], variant: LabelVariant) -> tuple[tuple[int, ...], ...]:
+    def _resolved(self, text: str, presentation: Presentation, variant: LabelVariant) -> tuple[tuple[int, ...], ...]:
+        labels = presentation.labels
         key = (text[-_TAIL:], labels, variant)
         if key not in self._ids:
-            self._ids[key] = label_ids(self.fmt.tokenize, text, labels, variant, self.fmt.name)
+            ids = label_ids(self.fmt.tokenize, text, labels, variant, self.fmt.name)
+            if presentation.item.answer_space == "bool":
+                ids = self._both_cases(text, labels, variant, ids)
+            self._ids[key] = ids
         return self._ids[key]
+
+    def _both_cases(
+        self, text: str, labels: tuple[str, ...], variant: LabelVariant, ids: tuple[tuple[int, ...], ...]
+    ) -> tuple[tuple[int, ...], ...]:
+        """A yes/no answer is that answer in either case: `Yes` opens a sentence, `yes` stands inside a box."""
+        try:
+            lower = label_ids(self.fmt.tokenize, text, tuple(label.lower() for label in labels), variant, self.fmt.name)
+        except LabelError:
+            return ids
+        return tuple(tuple(dict.fromkeys(one + other)) for one, other in zip(ids, lower, strict=True))
 
 
 def digest(prompt: Prompt) -> str:

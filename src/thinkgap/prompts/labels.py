@@ -8,6 +8,7 @@ kept in every record.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from thinkgap.errors import LabelError
 from thinkgap.schema import LabelVariant
 
 Tokenize = Callable[[str], list[int]]
-_BARE_AFTER = " \t\n\r{([\"'“‘"
+_OPENING = "{([“‘「『（"
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,20 @@ class LabelTokens:
     spaced_pieces: tuple[int, ...]
 
 
-def natural_variant(text: str, joiner: str, at_turn_start: bool) -> LabelVariant:
-    """The variant that a fluent continuation of `text` would use.
+def natural_variant(before: str, joiner: str) -> LabelVariant:
+    """The variant that a fluent continuation would use.
 
     Args:
-        text: rendered prompt up to the read position.
-        joiner: white space the template puts before an assistant's first word.
-        at_turn_start: whether the read position is the first of the assistant turn.
+        before: what the condition itself puts before the read position (a trigger, a prefill); empty where the label
+            is the first word of the assistant turn. Never an item's text: the measured token must not depend on it.
+        joiner: white space that the template puts before an assistant's first word.
     """
-    if at_turn_start:
+    if not before:
         return LabelVariant.spaced if joiner.endswith(" ") else LabelVariant.bare
-    return LabelVariant.bare if text[-1:] in _BARE_AFTER else LabelVariant.spaced
+    last = before[-1]
+    # Scripts written without blanks (Chinese, Japanese) put none before a letter either.
+    no_blank = last.isspace() or last in _OPENING or unicodedata.east_asian_width(last) in "WF"
+    return LabelVariant.bare if no_blank else LabelVariant.spaced
 
 
 def label_tokens(tokenize: Tokenize, text: str, label: str) -> LabelTokens:

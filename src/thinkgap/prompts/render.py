@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from thinkgap.errors import PromptError
-from thinkgap.prompts.assemble import IMAGE_MARK, Turns, split_at_images
+from thinkgap.errors import ConfigError, PromptError
+from thinkgap.prompts.assemble import Turns, split_at_images
 from thinkgap.types import Condition, Item, Placement, Thinking
 
 Message = Mapping[str, Any]
+_SENTINEL = "qzxendofusertextqzx"
 
 
 class ChatFormat(Protocol):
@@ -35,8 +36,15 @@ class ChatFormat(Protocol):
         ...
 
     @property
-    def assistant_joiner(self) -> str:
-        """White space that the template puts between the generation prompt and the assistant's first word."""
+    def turn_opening(self) -> str:
+        """White space that the template writes before a reply and leaves out of its generation prompt, if it is more
+        than blanks: a line break belongs to the turn's opening, and the reply's first word is read after it.
+        """
+        ...
+
+    @property
+    def turn_joiner(self) -> str:
+        """Blanks that the template puts before a reply's first word; part of that word's token."""
         ...
 
     @property
@@ -74,9 +82,35 @@ def render(fmt: ChatFormat, item: Item, turns: Turns, condition: Condition, syst
         return _plain(item, turns, condition, system, fmt)
     messages = user_messages(fmt, item, turns.user, system)
     if condition.placement is Placement.prompt_end:
-        return _cut_after_user_text(fmt, messages, turns.user, condition)
+        return _cut_after_user_text(fmt, messages, condition)
     rendered = fmt.apply_template(messages, generation_prompt=True, thinking=condition.thinking)
-    return rendered + fmt.assistant_joiner + turns.prefill if turns.prefill else rendered
+    _require_texts(fmt, messages, rendered)
+    if condition.thinking is Thinking.disabled and _opens_think_block(rendered):
+        raise ConfigError(
+            f"the chat template of {fmt.name} opens a think block in every prompt, so its thinking cannot be disabled: "
+            "set prompt.thinking=default to read inside the block, and say so"
+        )
+    rendered += fmt.turn_opening
+    return rendered + fmt.turn_joiner + turns.prefill if turns.prefill else rendered
+
+
+def _require_texts(fmt: ChatFormat, messages: Sequence[Message], rendered: str) -> None:
+    """A template may drop or reshape what it does not expect; what was not sent must not be measured."""
+    for message in messages:
+        content = message["content"]
+        texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+        for text in texts:
+            if text not in rendered:
+                trimmed = bool(text.strip()) and text.strip() in rendered
+                why = "strips the outer white space of" if trimmed else "does not show"
+                raise PromptError(
+                    f"the chat template of {fmt.name} {why} the {message['role']}'s text {text[-60:]!r}",
+                    kind="text changed by the chat template",
+                )
+
+
+def _opens_think_block(rendered: str) -> bool:
+    return rendered.rfind("<think>") > rendered.rfind("</think>")
 
 
 def user_messages(fmt: ChatFormat, item: Item, text: str, system: str | None) -> list[Message]:
@@ -108,18 +142,27 @@ def _text_part(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-def _cut_after_user_text(fmt: ChatFormat, messages: list[Message], user: str, condition: Condition) -> str:
-    """Render without a generation prompt and cut right after the user's last word (`prompt_end`)."""
-    rendered = fmt.apply_template(messages, generation_prompt=False, thinking=condition.thinking)
-    # Templates strip or keep outer white space as they like; the last line's text is what must be found.
-    tail = IMAGE_MARK.split(user)[-1].strip() if fmt.keeps_image_order else user.strip()
-    start = rendered.rfind(tail) if tail else -1
-    if start < 0:
+def _cut_after_user_text(fmt: ChatFormat, messages: list[Message], condition: Condition) -> str:
+    """Render without a generation prompt and cut right after the user's text (`prompt_end`).
+
+    A sentinel after that text marks the place: the text itself may occur more than once, and templates trim.
+    """
+    *others, user = messages
+    content = user["content"]
+    marked = content + _SENTINEL if isinstance(content, str) else [*content, _text_part(_SENTINEL)]
+    if not isinstance(content, str) and content and "text" in content[-1]:
+        marked = [*content[:-1], _text_part(content[-1]["text"] + _SENTINEL)]
+    message = {**user, "content": marked}
+    rendered = fmt.apply_template([*others, message], generation_prompt=False, thinking=condition.thinking)
+    if rendered.count(_SENTINEL) != 1:
         raise PromptError(
             f"the chat template of {fmt.name} changes the end of the user's text, so trigger.placement=prompt_end "
-            "cannot be read: use user or assistant"
+            "cannot be read: use user or assistant",
+            kind="text changed by the chat template",
         )
-    return rendered[: start + len(tail)]
+    cut = rendered[: rendered.index(_SENTINEL)]
+    _require_texts(fmt, messages, cut)
+    return cut
 
 
 def _plain(item: Item, turns: Turns, condition: Condition, system: str | None, fmt: ChatFormat) -> str:

@@ -15,6 +15,9 @@ from thinkgap.metrics import Estimate
 from thinkgap.metrics.intervals import MISSING
 from thinkgap.readouts.table import Row, Table
 
+_FEW_GROUPS = 30
+"""Below this many groups, a note says that the clustered intervals are rough."""
+
 _HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold first %", "mean(1/k) %", "label mass")
 
 
@@ -158,6 +161,14 @@ def _general(table: Table) -> list[str]:
         lines.append(
             f"n counts presentations; intervals are clustered ({clustered.n} rows in {clustered.n_groups} groups for "
             f"{clustered.condition}). McNemar's p takes rows as independent: where they differ, trust the interval."
+        )
+    few = [row for row in table.all_rows if row.n_groups < min(row.n, _FEW_GROUPS)]
+    if few:
+        least = min(few, key=lambda row: row.n_groups)
+        where = least.condition if least.k is None else f"{least.condition} with k = {least.k}"
+        lines.append(
+            f"Some rows have fewer than {_FEW_GROUPS} groups (the fewest, {least.n_groups}: {where}). With so few "
+            "groups, clustered intervals are rough: their coverage can be off 95% by several points."
         )
     tied = {row.condition: row.tied for row in table.rows if row.tied}
     if tied:

@@ -6,6 +6,7 @@ process. Knows record keys and files, and touches only the names listed at `RunF
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import re
@@ -22,6 +23,7 @@ from thinkgap.types import Record
 
 log = logging.getLogger(__name__)
 
+_LOCK_FILE = ".thinkgap.lock"
 _SHARD = re.compile(r"part-r\d{3,}-(\d{6,})\.parquet(?:\.sha256)?")
 
 
@@ -40,6 +42,30 @@ class RunFolder:
     def records_path(self) -> Path:
         """Where the merged records are."""
         return self.path / RECORDS_FILE
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out of the folder inside the block; the lock goes with the process that holds it.
+
+        Raises:
+            StoreError: Another process is writing into the folder.
+        """
+        from filelock import FileLock, Timeout
+
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.path / _LOCK_FILE, timeout=0)
+        try:
+            with disk_errors(self.path):
+                lock.acquire()
+        except Timeout:
+            raise StoreError(
+                f"another process is writing into {self.path}; wait for it, or give another hydra.run.dir=..."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     def open(self, fingerprint: Mapping[str, JSON]) -> bool:
         """Create the folder, or take up the run that is in it.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -37,6 +39,15 @@ def progress(
         unit=unit,
         # None is tqdm's "off unless this is a terminal": log files stay free of bars.
         disable=None if enabled else True,
-        dynamic_ncols=True,
+        # A terminal that does not tell its width (0) would get empty bars.
+        ncols=None if _terminal_width() else 80,
+        dynamic_ncols=bool(_terminal_width()),
     )
     return bar
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,116 @@
+"""Everything before the first forward pass: settings checked, items read, model loaded, prompts tried.
+
+What cannot be honoured is refused here, before anything is computed.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from thinkgap.backends.hf import HFBackend
+from thinkgap.backends.load import load_backend
+from thinkgap.data import LoadedDataset, load_dataset_items
+from thinkgap.data.present import identity
+from thinkgap.errors import ConfigError
+from thinkgap.evaluation.describe import describe_conditions, label_warnings
+from thinkgap.prompts.build import PromptBuilder
+from thinkgap.prompts.conditions import all_conditions
+from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.types import Presentation
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known before the first forward pass of the run."""
+
+    loaded: LoadedDataset
+    presentations: list[Presentation]
+    backend: HFBackend
+    builder: PromptBuilder
+    described: list[dict[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """Conditions in order, Direct first."""
+        return [condition.name for condition in self.builder.conditions]
+
+
+def prepare(cfg: EvaluateConfig) -> Prepared:
+    """Check settings, read items, load the model, and try one prompt of each kind.
+
+    Raises:
+        ThinkgapError: bad settings, data, model or labels.
+    """
+    _check_settings(cfg)
+    conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
+    loaded = load_dataset_items(cfg.dataset)
+    _tell(loaded)
+    presentations = _presentations(cfg, loaded)
+    backend = _load_model(cfg, loaded)
+    builder = PromptBuilder(
+        backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
+    )
+    described = describe_conditions(builder, presentations)
+    for warning in label_warnings(described):
+        log.warning(warning)
+    return Prepared(loaded, presentations, backend, builder, described)
+
+
+def _check_settings(cfg: EvaluateConfig) -> None:
+    if cfg.model.backend is not BackendKind.hf:
+        raise ConfigError(
+            f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "
+            "Choose a local model, or evaluation=prompts to see what would be sent"
+        )
+    if cfg.trainer.devices != 1 or cfg.trainer.num_nodes != 1:
+        raise ConfigError(
+            "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
+            "model.device_map=auto, and use -m for several models or data sets"
+        )
+    if cfg.evaluation.batch_size < 1:
+        raise ConfigError(f"evaluation.batch_size={cfg.evaluation.batch_size}: must be at least 1")
+
+
+def _tell(loaded: LoadedDataset) -> None:
+    for note in loaded.notes:
+        log.info(note)
+    for bad in loaded.bad[:5]:
+        log.warning("row %s is skipped: %s", bad.id, bad.reason)
+    if len(loaded.bad) > 5:
+        log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - 5)
+
+
+def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[Presentation]:
+    if any(item.answer_space == "open" for item in loaded.items):
+        raise ConfigError(
+            f"dataset={cfg.dataset.name} has open questions, which have no labels to read: choose a multiple-choice "
+            "or yes/no data set"
+        )
+    return [identity(item) for item in loaded.items]
+
+
+def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
+    import torch
+
+    from thinkgap.evaluation.predict import quiet_libraries
+
+    quiet_libraries()
+    torch.manual_seed(cfg.seed)
+    on_accelerator = cfg.trainer.accelerator != "cpu" and torch.accelerator.is_available()
+    backend = load_backend(
+        cfg.model,
+        cfg.prompt,
+        on_accelerator=on_accelerator,
+        cache_dir=cfg.paths.cache_dir,
+    )
+    with_image = sum(bool(item.images) for item in loaded.items)
+    if with_image and not backend.fmt.is_vision:
+        raise ConfigError(
+            f"{with_image} of {len(loaded.items)} items have images and model={cfg.model.name} reads text only: "
+            "set dataset.images=none, or choose an image-text model"
+        )
+    return backend
