@@ -134,7 +134,7 @@ def test_a_folder_of_another_run_is_refused_with_what_differs(run: Callable[...,
     with pytest.raises(StoreError, match="items: "):
         run("dataset.seed=1")
     with pytest.raises(StoreError, match="prompts.let_me_think: "):
-        run("mode=null", "trigger.conditions.let_me_think.text=Let me think.")
+        run("trigger.conditions.let_me_think.text=Let me think.")
 
 
 def test_a_folder_of_other_code_or_weights_is_refused(
