@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import hydra
@@ -18,14 +19,19 @@ from thinkgap.errors import ThinkgapError
 def main(cfg: DictConfig) -> None:
     """Compose, convert to typed dataclasses, and call the library."""
     from thinkgap.evaluation import evaluate
+    from thinkgap.tracking.console import setup_logging
 
+    setup_logging()
     job = HydraConfig.get()
     sweep = Path(job.sweep.dir).name if job.mode is RunMode.MULTIRUN else None
     try:
         config = cli.typed(cfg, schema.EvaluateConfig)
         evaluate(config, Path(job.runtime.output_dir), sweep)
     except ThinkgapError as error:
-        # Hydra prints this kind as its message alone, and lets the other jobs of a sweep run.
+        logging.getLogger("evaluate").error("%s", error)  # into the job's own log as well
+        if sweep is None:
+            raise SystemExit(1) from None
+        # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
         raise CompactHydraException(str(error)) from None
 
 

@@ -65,6 +65,12 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
         ("dataset.limt=3", "dataset.limt: no such setting; did you mean 'dataset.limit'"),
         ("lables=both", "lables: no such setting; did you mean 'labels'"),
         ("trainer.device=2", "did you mean 'trainer.devices'"),
+        ("model=qwen2.5vl7b", "did you mean 'qwen25vl7b'"),
+        ("dataset=mmlu.pro", "did you mean 'mmlu_pro'"),
+        ("model=null", "model=null: one of "),
+        ("~model", "this group is needed"),
+        ("model=local", "model=local needs model.path=PATH"),
+        ("+trigger.conditions.mine.text=Hm", "use trigger=custom trigger.conditions.custom.text=..."),
         ("modle=smollm2", "did you mean 'mode' or 'model'?"),
     ],
 )
@@ -80,3 +86,10 @@ def test_a_mistake_on_the_command_line_is_one_line_and_status_2() -> None:
     assert done.stderr.startswith("model=smollm: no such option; did you mean 'smollm2'")
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_paths_with_commas_and_quotes(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b 'c"
+    folder.mkdir()
+    shown = str(folder).replace("'", r"\'")
+    assert prepared(f"model={folder}") == ["model=local", f"model.path='{shown}'"]

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
 
 Config = TypeVar("Config")
 CONF = Path(__file__).resolve().parents[2] / "conf"
 _PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
+_PATH_SUFFIXES = {".gguf", ".json", ".jsonl", ".parquet"}
+_NULLABLE = {"mode", "experiment"}
 
 
 def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> list[str]:
@@ -31,11 +34,15 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
     for argument in arguments:
         if value_follows or argument.startswith("-") or "=" not in argument:
             prepared.append(argument)
+            if argument.startswith("~") and argument[1:] in {"model", "dataset", "trigger", "evaluation"}:
+                raise ConfigError(f"{argument}: this group is needed; choose another option of it instead")
             value_follows = argument in {"--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--cfg",
                                          "-c", "--package", "-p", "--info", "-i"}  # fmt: skip
             continue
         key, _, value = argument.partition("=")
         prepared += _prepared(key, value, schema, conf)
+    if "model=local" in prepared and not any(one.startswith("model.path=") for one in prepared):
+        raise ConfigError("model=local needs model.path=PATH (or write model=PATH)")
     return prepared
 
 
@@ -43,18 +50,27 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     group = key.lstrip("+~")
     if group.startswith("hydra"):
         return [f"{key}={value}"]
+    if key.startswith("+") and group.startswith(("trigger.conditions.", "mode.conditions.")):
+        kind = group.partition(".")[0]
+        raise ConfigError(
+            f"{key}: a {kind} cannot be added here; use trigger=custom trigger.conditions.custom.text=..., or write a "
+            f"file conf/{kind}/NAME.yaml"
+        )
     if not (conf / group).is_dir():
         _check_key(group, schema)
         return [f"{key}={value}"]
     options = {file.stem for file in (conf / group).glob("*.yaml")}
-    values = _split(value)
+    whole = value.strip().strip("'\"")
+    values = [whole] if group in _PATH_GROUPS and Path(whole).expanduser().exists() else _split(value)
+    if "null" in values and group not in _NULLABLE:
+        raise ConfigError(f"{group}=null: one of {', '.join(sorted(options))} is needed")
     unknown = [one for one in values if one not in options and one != "null"]
     if not unknown:
         return [f"{key}={value}"]
     if group in _PATH_GROUPS and all(_looks_like_path(one) for one in unknown):
         if len(unknown) < len(values):
             raise ConfigError(f"{group}={value} mixes option names and paths: sweep over one kind at a time")
-        quoted = ",".join(f"'{one}'" for one in unknown)
+        quoted = ",".join("'" + one.replace("'", r"\'") + "'" for one in unknown)
         return [f"{group}={_PATH_GROUPS[group]}", f"{group}.path={quoted}"]
     message = f"{group}={unknown[0]}: no such option{nearest(unknown[0], options)}"
     if group in _PATH_GROUPS:
@@ -68,7 +84,8 @@ def _split(value: str) -> list[str]:
 
 
 def _looks_like_path(value: str) -> bool:
-    return "/" in value or value.startswith(("package:", "~", ".")) or Path(value).exists() or Path(value).suffix != ""
+    path = Path(value).expanduser()
+    return "/" in value or value.startswith(("package:", "~", ".")) or path.exists() or path.suffix in _PATH_SUFFIXES
 
 
 def _check_key(key: str, schema: type) -> None:
@@ -97,7 +114,10 @@ def typed(cfg: DictConfig, schema: type[Config]) -> Config:
     missing = sorted(OmegaConf.missing_keys(cfg))
     if missing:
         raise ConfigError(f"{', '.join(missing)}: not set and without a default; give {missing[0]}=...")
-    config = OmegaConf.to_object(cfg)
+    try:
+        config = OmegaConf.to_object(cfg)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{str(error).splitlines()[0]} (write \\${{...}} for a literal ${{...}})") from None
     assert isinstance(config, schema)
     return config
 

@@ -156,6 +156,11 @@ def test_mmlu_pro_restores_lost_escapes() -> None:
     assert made.choices[0] == r"\beta"
 
 
+def test_mmlu_pro_keeps_tabs_and_line_ends_that_may_have_been_escapes() -> None:
+    question = "x \to y, \nu, \rho and \right"
+    assert item("mmlu_pro", MMLU_PRO | {"question": question}).question == question
+
+
 def test_scienceqa_item() -> None:
     made = item("scienceqa", SCIENCEQA | {"image": picture(5), "lecture": "Dogs bark.", "solution": "dog"})
     assert (made.context, made.subject, made.answer) == ("It barks.", "natural science", "dog")

@@ -85,3 +85,10 @@ def test_cleaning_is_idempotent(text: str) -> None:
 def test_repeated_options_are_found_whatever_their_white_space() -> None:
     assert repeated_options(make_item(choices=("red", "blue", "red\t"))) == "options A and C are the same: 'red'"
     assert repeated_options(make_item()) == ""
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    with pytest.raises(RowError, match="its text holds a lone surrogate"):
+        check_item(make_item(question="lone \ud800 x"), placeholders=False)
+    with pytest.raises(RowError, match="lone surrogate"):
+        check_item(make_item(choices=("a", "b\udfff")), placeholders=False)

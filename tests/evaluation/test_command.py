@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,6 +61,7 @@ def test_a_failing_job_is_marked_failed_and_the_others_still_run(
     assert "Traceback" not in done.stderr
     jobs = sorted((tmp_path / "outputs" / "sweeps" / "s").glob("[01]_*"))
     assert [read(job)["exit_code"] for job in jobs] == [1, 0]
+    assert "evaluation.batch_size=0" in (jobs[0] / "evaluate.log").read_text()
     assert (jobs[1] / "records.parquet").exists()
 
 
@@ -85,6 +87,8 @@ def test_output_is_quiet_when_it_is_no_terminal(tiny_model: Callable[[str], Path
     ("arguments", "shown"),
     [
         (["mode=paper", "dataset=toy_facts", "model=gpt_5_4"], '"effort": "high"'),
+        (["mode=paper", "dataset=toy_facts", "model=gpt_5_4"], '"input": ['),
+        (["mode=paper", "model=smollm2"], "think_on: unavailable, smollm2 has no switch"),
         (["mode=strict", "dataset=toy_facts", "model=gpt_5_4"], "Give the final answer directly"),
         (["mode=prefix_assistant", "dataset=toy_facts", "model=gpt_5_4"], "unavailable: gpt_5_4 is served"),
     ],
@@ -127,3 +131,37 @@ def test_scienceqa_images_through_qwen25vl(tiny_model: Callable[[str], Path], tm
     assert manifest["image_tokens"]["max"] <= 40
     assert any("published test split has 4,241" in note for note in manifest["dataset"]["notes"])
     assert done.stdout.count("| 134 |") == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
+    number: signal.Signals, smollm2_folder: Path, tmp_path: Path
+) -> None:
+    """Schedulers send SIGTERM; what is computed is kept, and the same command goes on."""
+    import time
+
+    arguments = [
+        f"model={smollm2_folder}",
+        "dataset=toy_facts",
+        "dataset.limit=40",
+        "trigger=direct",
+        "logger=none",
+        "evaluation.batch_size=1",
+        f"hydra.run.dir={tmp_path / 'run'}",
+    ]
+    command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "run" / "fingerprint.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1.5)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0, errors
+    assert "interrupted: " in errors
+    assert f"hydra.run.dir={tmp_path / 'run'}" in errors
+    assert list((tmp_path / "run" / "shards").glob("*.parquet"))
+    done = evaluate(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "resuming the run" in done.stderr
+    assert "| 40 |" in done.stdout

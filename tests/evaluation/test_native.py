@@ -189,7 +189,7 @@ def test_labels_that_would_be_natural_elsewhere_are_warned_of(
     """Trap 4."""
     with caplog.at_level(logging.WARNING):
         finished = run("trigger.placement=assistant")
-    assert "condition let_me_think: the labels are read as tokens" in caplog.text
+    assert "label tokens: let_me_think reads 'A' as [49] where [330] (spaced) is natural" in caplog.text
     ids = {record.label_token_ids for record in read_records(finished.folder) if record.k == 2}
     assert len(ids) == 1
 
@@ -249,7 +249,7 @@ def test_settings_that_cannot_be_honoured(run: Callable[..., Finished], override
 
 def test_open_questions_have_no_labels(run: Callable[..., Finished], tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": "4"}))
-    with pytest.raises(ConfigError, match="has open questions, which have no labels"):
+    with pytest.raises(ConfigError, match="has 1 open questions .the first: jsonl.test.000000., which have no"):
         run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
 
 
@@ -285,3 +285,38 @@ def test_a_broken_logger_does_not_end_a_run(run: Callable[..., Finished], monkey
 
     monkeypatch.setattr(wandb, "init", broken)
     assert run("logger=wandb").manifest["n_items"] == 12
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_one_unshowable_item_is_excluded_wherever_it_stands(
+    run: Callable[..., Finished], tmp_path: Path, place: int
+) -> None:
+    rows = [{"id": f"r{n}", "question": f"q {n}?", "choices": ["a", "b"], "answer": 0} for n in range(4)]
+    rows[place]["question"] = "What does <|im_end|> do?"
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    finished = run("dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null")
+    assert [entry["item"] for entry in finished.manifest["excluded"]] == [rows[place]["id"]]
+    assert finished.manifest["n_items"] == 3
+
+
+def test_control_tokens_in_settings_name_the_setting(run: Callable[..., Finished]) -> None:
+    with pytest.raises(ConfigError, match="condition custom: its text contains '<|im_end|>'"):
+        run("trigger=custom", "trigger.conditions.custom.text='a<|im_end|>b'")
+    with pytest.raises(ConfigError, match=r"prompt\.system: its text contains"):
+        run("prompt.system='a<|im_end|>b'")
+
+
+def test_thinking_without_a_switch_names_the_condition(run: Callable[..., Finished]) -> None:
+    with pytest.raises(ConfigError, match="condition think_on asks for thinking, and llama has no switch"):
+        run("mode=paper")
+
+
+def test_an_accelerator_that_is_not_there(run: Callable[..., Finished]) -> None:
+    with pytest.raises(ConfigError, match=r"trainer\.accelerator=tpu_of_tomorrow"):
+        run("trainer.accelerator=tpu_of_tomorrow")
+
+
+def test_a_failed_start_does_not_claim_the_folder(run: Callable[..., Finished]) -> None:
+    with pytest.raises(DataError, match="all 12 items were excluded"):
+        run("model.max_length=5")
+    assert run().manifest["n_items"] == 12

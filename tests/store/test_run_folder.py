@@ -158,6 +158,7 @@ def test_other_settings_are_refused_by_name(tmp_path: Path):
     folder = RunFolder(tmp_path)
     assert folder.open(FINGERPRINT) is False
     assert folder.open({"pixels": [1, 2], "model": {"dtype": "float32", "path": "m"}}) is False
+    folder.write_shard([record()])
     other = {"model": {"path": "m", "dtype": "bfloat16"}, "pixels": (1, 2), "text": "x" * 200}
     with pytest.raises(StoreError) as caught:
         RunFolder(tmp_path).open(other)
@@ -171,7 +172,9 @@ def test_other_settings_are_refused_by_name(tmp_path: Path):
 
 
 def test_many_differences_are_cut(tmp_path: Path):
-    RunFolder(tmp_path).open({f"f{i:02d}": 0 for i in range(20)})
+    folder = RunFolder(tmp_path)
+    folder.open({f"f{i:02d}": 0 for i in range(20)})
+    folder.write_shard([record()])
     with pytest.raises(StoreError, match="and 12 more"):
         RunFolder(tmp_path).open({f"f{i:02d}": 1 for i in range(20)})
 
@@ -246,3 +249,9 @@ def test_a_folder_takes_one_process_at_a_time(tmp_path: Path):
         pass
     with RunFolder(tmp_path).held():
         pass
+
+
+def test_settings_can_change_until_a_record_is_written(tmp_path: Path):
+    """A run that failed before its first record does not claim the folder."""
+    assert RunFolder(tmp_path).open({"a": 1}) is False
+    assert RunFolder(tmp_path).open({"a": 2}) is False

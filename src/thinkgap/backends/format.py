@@ -70,6 +70,11 @@ class TextFormat:
             self.keeps_image_order = not self.is_vision or self._finds_image_in_place()
 
     @property
+    def can_think(self) -> bool:
+        """Whether its own thinking can be switched on."""
+        return bool(self.switch.enabled)
+
+    @property
     def template(self) -> str:
         """The chat template's source; empty if there is none."""
         return str(getattr(self._template_host, "chat_template", None) or "")

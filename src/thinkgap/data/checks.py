@@ -27,7 +27,11 @@ def normalise(text: str) -> str:
 
 
 def replace_controls(text: str) -> str:
-    """`text` without control characters: the LaTeX escape that was lost where one was, a space elsewhere."""
+    r"""`text` without control characters other than tab and line ends.
+
+    A bell, backspace, vertical tab or form feed before a lower-case letter becomes the LaTeX escape that it was; any
+    other becomes a space. Tabs and line ends stay, also where they were `\t`, `\n` or `\r`.
+    """
     text = _LOST_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
     return _CONTROL.sub(" ", text)
 
@@ -67,6 +71,15 @@ def option_index(index: int, k: int, shown: str | None = None) -> int:
     return index
 
 
+def readable(text: str, what: str) -> str:
+    """`text`, unless half of a surrogate pair is in it, which no tokenizer and no file takes."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RowError(f"{what} holds a lone surrogate, so it is no valid text: {ascii(text)[:60]}") from None
+    return text
+
+
 def check_item(item: Item, placeholders: bool) -> None:
     """Refuse an item that cannot be shown or scored as it stands.
 
@@ -78,6 +91,8 @@ def check_item(item: Item, placeholders: bool) -> None:
         RowError: With the reason.
 
     """
+    for text in (item.question, item.context, item.answer, item.subject, *item.choices, *item.meta.values()):
+        readable(text, "its text")
     if not normalise(item.question):
         raise RowError("the question is empty")
     if item.answer_space == "mcq":

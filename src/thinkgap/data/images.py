@@ -1,6 +1,6 @@
 """Image values of rows as `ImageRef`s, and the check that image bytes can be decoded.
 
-It does not know prompts, sizes or processors: bytes go to the model's own processor unchanged.
+It does not know prompts, sizes or processors, and hands the encoded bytes on unchanged.
 """
 
 from __future__ import annotations
@@ -43,23 +43,28 @@ def image_ref(value: object, folder: Path | None = None, reread: Callable[[], ob
 
 
 def check_image(data: bytes) -> None:
-    """Decode an image to its last row, and keep nothing of it.
+    """Decode an image as fully as a run does, turned upright and in RGB, and keep nothing of it.
 
     Raises:
         RowError: It is no image that PIL reads, it is cut off, or it is too large to be one.
 
     """
-    from PIL import Image
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
+    if not data:
+        raise RowError("an image cannot be read: it has no bytes")
     try:
         with warnings.catch_warnings():
             # A large chart is no attack; PIL still refuses twice its limit with an error.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(data)) as image:
-                image.draft("L", (1, 1))  # JPEG only: reads every byte, at an eighth of the resolution
-                image.load()
+                ImageOps.exif_transpose(image).convert("RGB")
+    except UnidentifiedImageError as error:  # PIL's own text names a buffer's address, another in every run
+        raise RowError("an image cannot be read: its bytes are of no format that PIL knows") from error
+    except Image.DecompressionBombError as error:
+        raise RowError(f"an image cannot be read: it has too many pixels ({error})") from error
     except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ... by format
-        raise RowError(f"an image cannot be read: {error}") from error
+        raise RowError(f"an image cannot be read: {str(error) or type(error).__name__}") from error
 
 
 def _encoded_again(reread: Callable[[], object], folder: Path | None) -> bytes:

@@ -63,7 +63,10 @@ def load_dataset_items(cfg: DatasetConfig) -> LoadedDataset:
     bad = [*parsed.bad, *unreadable]
     if not items:
         counts = [f"{reason} removed {count:,}" for reason, count in n_filtered.items()] + [f"bad rows: {len(bad)}"]
-        raise DataError(f"dataset {cfg.name} has no items left of {parsed.n_rows:,} rows ({'; '.join(counts)})")
+        raise DataError(
+            f"dataset {cfg.name} ({cfg.path}) has no items left of {parsed.n_rows:,} rows ({'; '.join(counts)}): "
+            "loosen the filter, or give another dataset.path"
+        )
     return LoadedDataset(tuple(items), tuple(bad), parsed.n_rows, n_filtered, tuple(notes), source.record)
 
 

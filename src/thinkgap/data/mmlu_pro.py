@@ -1,8 +1,9 @@
-"""MMLU-Pro (TIGER-Lab/MMLU-Pro): harder questions with three to ten options in 14 categories.
+r"""MMLU-Pro (TIGER-Lab/MMLU-Pro): harder questions with three to ten options in 14 categories.
 
 A row gives its answer as a letter and as an index. Where they disagree (id 3983 upstream) no rule can tell which is
-right, so the row is refused rather than scored against a doubtful gold. Upstream lost the backslash escapes of 22
-rows to control characters; the loader restores them.
+right, so the row is refused rather than scored against a doubtful gold. Upstream's string literals turned LaTeX
+escapes into control characters. The loader restores `\a`, `\b`, `\v` and `\f` (22 rows), and not `\t`, `\n` and `\r`,
+whose tabs and line ends cannot be told from meant ones.
 """
 
 from thinkgap.data.adapter import Adapter, Draft, Row, question_key

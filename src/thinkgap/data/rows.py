@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from thinkgap.data.adapter import Adapter, Draft, Filtered, Row
-from thinkgap.data.checks import check_item, repeated_options, without_controls
+from thinkgap.data.checks import check_item, readable, repeated_options, without_controls
 from thinkgap.data.groups import group_ids
 from thinkgap.errors import RowError
 from thinkgap.schema import DuplicateOptions
@@ -99,7 +99,7 @@ def _own_id(row: Row, adapter: Adapter) -> str:
         return ""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise RowError(f"its id is {type(value).__name__}, not text or a whole number")
-    return str(value).strip()
+    return readable(str(value).strip(), "its id")
 
 
 def _item(draft: Draft, item_id: str, split: str) -> Item:

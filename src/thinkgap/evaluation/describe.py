@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import thinkgap
+from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, LabelVariant
-from thinkgap.types import Condition, Presentation
+from thinkgap.types import Condition, Presentation, Thinking
 
 _SHOWN = 600
 
@@ -27,13 +28,13 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
     Raises:
         LabelError: labels that cannot be read as one token each.
     """
-    examples = list({presentation.labels: presentation for presentation in presentations}.values())
+    _check_own_texts(builder)
+    examples = _examples(builder, presentations)
     longest = max(examples, key=lambda presentation: presentation.k)
     described = []
     direct = builder.conditions[0]
     for condition in builder.conditions:
         text, _ = builder.text(longest, condition)
-        natural = builder.natural(condition)
         read = {}
         natural_ids = {}
         for example in examples:
@@ -51,7 +52,7 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
                 "text": condition.text,
                 "placement": condition.placement.name,
                 "thinking": condition.thinking.name,
-                "natural_variant": natural.name,
+                "natural_variant": builder.natural(condition).name,
                 "label_ids": read,
                 "natural_label_ids": natural_ids,
                 "example_prompt_end": text[-_SHOWN:],
@@ -61,23 +62,70 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
     return described
 
 
+def _check_own_texts(builder: PromptBuilder) -> None:
+    """Texts of the settings, unlike an item's, may not exclude items: they are refused."""
+    for condition in builder.conditions:
+        for text in (condition.text, condition.user_suffix, condition.prefill, condition.soft_switch):
+            _refuse_control(builder, text, f"condition {condition.name}")
+        if condition.thinking is Thinking.enabled and not builder.fmt.can_think:
+            raise ConfigError(
+                f"condition {condition.name} asks for thinking, and {builder.fmt.name} has no switch for it: leave the "
+                "condition out, or describe the switch in model.thinking"
+            )
+    _refuse_control(builder, builder.system or "", "prompt.system")
+    _refuse_control(builder, builder.instruction, "prompt.instruction")
+
+
+def _refuse_control(builder: PromptBuilder, text: str, what: str) -> None:
+    control = builder.fmt.control_token_in(text)
+    if control is not None:
+        raise ConfigError(f"{what}: its text contains {control!r}, a control token of {builder.fmt.name}; take it out")
+
+
+def _examples(builder: PromptBuilder, presentations: Sequence[Presentation]) -> list[Presentation]:
+    """For each set of labels the first presentation that can be rendered under every condition.
+
+    Raises:
+        DataError: no presentation at all can be.
+    """
+    found: dict[tuple[str, ...], Presentation] = {}
+    failure: PromptError | None = None
+    for presentation in presentations:
+        if presentation.labels in found:
+            continue
+        try:
+            for condition in builder.conditions:
+                builder.text(presentation, condition)
+        except PromptError as error:
+            failure = failure or PromptError(f"item {presentation.item.id}: {error}", error.kind)
+            continue
+        found[presentation.labels] = presentation
+    if not found and failure is not None:
+        raise DataError(f"all {len(presentations)} items were excluded, the first because of {failure}")
+    return list(found.values())
+
+
 def label_warnings(described: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each condition whose natural label tokens are not the ones that are read."""
     warnings = []
     direct = described[0]["label_ids"]
     if len({len(ids) for ids in direct.values()}) > 1:
         warnings.append(f"labels are sums over unequal numbers of tokens, which favours those with more: {direct}")
+    alike: dict[str, list[str]] = {}
     for condition in described:
         read, natural = condition["label_ids"], condition["natural_label_ids"]
         differing = [label for label in read if natural[label] and not set(natural[label]) <= set(read[label])]
         if differing:
             label = differing[0]
-            warnings.append(
-                f"condition {condition['name']}: the labels are read as tokens {read[label]} ({label!r}), and "
-                f"{natural[label]} ({condition['natural_variant']}) would be natural there; the same ids are kept "
-                "in every condition so that they stay comparable (labels=both sums the two, "
-                "label_ids=natural reads each condition's own)"
+            what = (
+                f"reads {label!r} as {read[label]} where {natural[label]} ({condition['natural_variant']}) is natural"
             )
+            alike.setdefault(what, []).append(condition["name"])
+    for what, names in alike.items():
+        warnings.append(
+            f"label tokens: {', '.join(names)} {what}. All conditions read the same ids so that they stay comparable; "
+            "labels=both sums the two, label_ids=natural reads each condition's own"
+        )
     return warnings
 
 
@@ -106,7 +154,7 @@ def run_fingerprint(
     ]  # fmt: skip
     return {
         "model": {key: value for key, value in model.items() if key != "structure_check_error"},
-        "items": hashlib.sha256(json.dumps(asked, ensure_ascii=False).encode()).hexdigest(),
+        "items": _digest(asked),
         "n_items": len(presentations),
         "conditions": {condition.name: _json(asdict(condition)) for condition in conditions},
         "prompt": _json(asdict(cfg.prompt)),
@@ -114,11 +162,15 @@ def run_fingerprint(
         "label_ids": cfg.label_ids.name,
         "batch_size": cfg.evaluation.batch_size,
         "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
-        "ids": {one["name"]: one["label_ids"] for one in described},
+        "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},
         "seed": cfg.seed,
         "code": _code_digest(),
         "libraries": {name: version(name) for name in ("torch", "torchvision", "transformers", "tokenizers", "pillow")},
     }
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def _code_digest() -> str:

@@ -6,7 +6,9 @@ Shards are written after whole batches only, so that what a killed run leaves be
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -14,16 +16,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytorch_lightning as pl
+from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import BasePredictionWriter
 
 from thinkgap.backends.hf import HFBackend
-from thinkgap.errors import PromptError
+from thinkgap.errors import ConfigError, PromptError
 from thinkgap.readouts.native import native_record
-from thinkgap.schema import EvaluateConfig
+from thinkgap.schema import EvaluateConfig, TrainerConfig
 from thinkgap.scoring.predict import PromptDataset, ScoredItem, ScoringModule, batches_of
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.progress import progress
 from thinkgap.types import Record
+
+log = logging.getLogger(__name__)
 
 _SHARD_RECORDS = 4096
 _SHARD_SECONDS = 60.0
@@ -56,22 +61,36 @@ def run_predict(
     bar = progress(total=total, initial=total - left, description=cfg.model.name, enabled=cfg.trainer.progress)
     with bar:
         writer = RecordWriter(run, backend, predicted, bar)
-        trainer = pl.Trainer(
-            accelerator=cfg.trainer.accelerator,
-            devices=cfg.trainer.devices,
-            num_nodes=cfg.trainer.num_nodes,
-            strategy=cfg.trainer.strategy,
-            callbacks=[writer],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
+        trainer = make_trainer(cfg.trainer, [writer])
         if left:
             trainer.predict(
                 ScoringModule(backend, cfg.evaluation.batch_size), batches_of(dataset), return_predictions=False
             )
     return predicted
+
+
+def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = ()) -> pl.Trainer:
+    """A Trainer that only predicts and leaves logging, checkpoints and progress to this tool.
+
+    Raises:
+        ConfigError: an accelerator or strategy that this machine does not have.
+    """
+    try:
+        return pl.Trainer(
+            accelerator=cfg.accelerator,
+            devices=cfg.devices,
+            num_nodes=cfg.num_nodes,
+            strategy=cfg.strategy,
+            callbacks=list(callbacks),
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+    except (MisconfigurationException, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"trainer.accelerator={cfg.accelerator}, trainer.strategy={cfg.strategy}: {str(error).splitlines()[0]}"
+        ) from error
 
 
 class RecordWriter(BasePredictionWriter):
@@ -107,6 +126,11 @@ class RecordWriter(BasePredictionWriter):
         if len(self.waiting) >= _SHARD_RECORDS or time.monotonic() - self.written > _SHARD_SECONDS:
             self.flush()
 
+    def on_predict_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let SIGTERM end the run as Ctrl-C does: Lightning would only note it, and the predict loop never looks."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _interrupt)
+
     def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Write what is left."""
         self.flush()
@@ -114,6 +138,8 @@ class RecordWriter(BasePredictionWriter):
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         """Keep the finished batches of a run that fails or is interrupted."""
         self.flush()
+        done = f"{self.bar.n} of {self.bar.total} items are done"
+        log.warning("interrupted: %s; the same command with hydra.run.dir=%s goes on from there", done, self.run.path)
 
     def flush(self) -> None:
         """Write the waiting records as one shard."""
@@ -121,6 +147,10 @@ class RecordWriter(BasePredictionWriter):
             self.run.write_shard(self.waiting)
             self.waiting = []
         self.written = time.monotonic()
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def quiet_libraries() -> None:

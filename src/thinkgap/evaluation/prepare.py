@@ -11,10 +11,12 @@ from typing import Any
 
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
+from thinkgap.backends.locate import find_checkpoint
 from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
+from thinkgap.evaluation.predict import make_trainer, quiet_libraries
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, EvaluateConfig
@@ -45,6 +47,7 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     Raises:
         ThinkgapError: bad settings, data, model or labels.
     """
+    quiet_libraries()
     _check_settings(cfg)
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)
@@ -73,6 +76,10 @@ def _check_settings(cfg: EvaluateConfig) -> None:
         )
     if cfg.evaluation.batch_size < 1:
         raise ConfigError(f"evaluation.batch_size={cfg.evaluation.batch_size}: must be at least 1")
+    if cfg.model.max_length is not None and cfg.model.max_length < 1:
+        raise ConfigError(f"model.max_length={cfg.model.max_length}: must be at least 1")
+    make_trainer(cfg.trainer)
+    find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
 
 
 def _tell(loaded: LoadedDataset) -> None:
@@ -85,18 +92,17 @@ def _tell(loaded: LoadedDataset) -> None:
 
 
 def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[Presentation]:
-    if any(item.answer_space == "open" for item in loaded.items):
+    opened = [item.id for item in loaded.items if item.answer_space == "open"]
+    if opened:
         raise ConfigError(
-            f"dataset={cfg.dataset.name} has open questions, which have no labels to read: choose a multiple-choice "
-            "or yes/no data set"
+            f"dataset={cfg.dataset.name} has {len(opened)} open questions (the first: {opened[0]}), which have no "
+            "labels to read: choose a multiple-choice or yes/no data set"
         )
     return [identity(item) for item in loaded.items]
 
 
 def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
     import torch
-
-    from thinkgap.evaluation.predict import quiet_libraries
 
     quiet_libraries()
     torch.manual_seed(cfg.seed)

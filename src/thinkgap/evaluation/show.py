@@ -16,7 +16,7 @@ from thinkgap.errors import ConfigError, PromptError
 from thinkgap.prompts.assemble import assemble
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.schema import BackendKind, EvaluateConfig, ModelConfig
+from thinkgap.schema import BackendKind, EvaluateConfig, ModelConfig, ServedApi
 from thinkgap.tracking.console import setup_logging
 from thinkgap.types import Condition, Placement, Presentation, Thinking
 
@@ -45,6 +45,10 @@ def _rendered(cfg: EvaluateConfig, presentations: list[Presentation], conditions
     from thinkgap.backends.load import load_format
 
     fmt = load_format(cfg.model, cfg.prompt, cfg.paths.cache_dir)
+    for condition in conditions:
+        if condition.thinking is Thinking.enabled and not fmt.can_think:
+            yield f"=== {condition.name}: unavailable, {fmt.name} has no switch for its own thinking\n"
+    conditions = [one for one in conditions if one.thinking is not Thinking.enabled or fmt.can_think]
     builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system)
     for presentation in presentations:
         try:
@@ -74,7 +78,8 @@ def _request(cfg: EvaluateConfig, presentation: Presentation, condition: Conditi
             f"{_head(presentation, condition)}\n--- unavailable: {cfg.model.name} is served, and a request cannot end "
             "inside a turn\n"
         )
-    request = {"model": cfg.model.path, "messages": messages, **_thinking_fields(cfg.model, condition)}
+    field = "input" if cfg.model.served.api is ServedApi.responses else "messages"
+    request = {"model": cfg.model.path, field: messages, **_thinking_fields(cfg.model, condition)}
     images = f"\n--- {len(presentation.item.images)} image(s) go with it" if presentation.item.images else ""
     return f"{_head(presentation, condition)}\n{json.dumps(request, indent=2, ensure_ascii=False)}{images}\n"
 

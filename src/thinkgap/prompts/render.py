@@ -48,6 +48,11 @@ class ChatFormat(Protocol):
         ...
 
     @property
+    def can_think(self) -> bool:
+        """Whether the model's own thinking can be switched on."""
+        ...
+
+    @property
     def chat_template(self) -> bool:
         """Whether prompts are rendered with a chat template; otherwise they are plain text."""
         ...

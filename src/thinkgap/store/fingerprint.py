@@ -31,7 +31,7 @@ def check_fingerprint(folder: Path, fingerprint: Mapping[str, JSON], holds_recor
     """
     text = json.dumps(fingerprint, indent=2, sort_keys=True, ensure_ascii=False)
     file = folder / FINGERPRINT_FILE
-    if not file.exists():
+    if not file.exists() or not holds_records:
         if holds_records:
             raise StoreError(f"{folder} holds records but no {FINGERPRINT_FILE}, so of unknown settings; {_WAY_OUT}")
         write_text(file, text)

@@ -22,6 +22,7 @@ def resolve_mode(cfg: LoggerConfig) -> str:
     variable = os.environ.get("WANDB_MODE", "").strip().lower()
     if variable and variable not in _ENVIRONMENT_MODES:
         log.warning("WANDB_MODE=%s is none of %s: ignored", variable, ", ".join(_ENVIRONMENT_MODES))
+        os.environ.pop("WANDB_MODE")  # W&B's own settings would trip over it
     mode = min(wanted, _ENVIRONMENT_MODES.get(variable, "online"), key=_REACH.index)
     if mode == "online" and not _has_key():
         if cfg.mode is WandbMode.online or variable:

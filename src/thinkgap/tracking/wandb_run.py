@@ -21,7 +21,7 @@ from thinkgap.tracking.wandb_mode import resolve_mode
 
 log = logging.getLogger(__name__)
 
-INIT_TIMEOUT = 30
+INIT_TIMEOUT = 15
 """Seconds that W&B may take to start."""
 FINISH_TIMEOUT = 120
 """Seconds that it may take to upload at the end; what is then left can be synced from disk."""
