@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,7 +159,9 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode != 0, errors
-    assert "interrupted: " in errors
+    counted = re.search(r"interrupted: (\d+) of 40 items are done", errors)
+    assert counted is not None, errors
+    assert 0 < int(counted.group(1)) < 40
     assert f"hydra.run.dir={tmp_path / 'run'}" in errors
     assert list((tmp_path / "run" / "shards").glob("*.parquet"))
     done = evaluate(*arguments, cwd=tmp_path)

@@ -60,7 +60,7 @@ def run_predict(
     predicted = Predicted()
     bar = progress(total=total, initial=total - left, description=cfg.model.name, enabled=cfg.trainer.progress)
     with bar:
-        writer = RecordWriter(run, backend, predicted, bar)
+        writer = RecordWriter(run, backend, predicted, bar, done=total - left, total=total)
         trainer = make_trainer(cfg.trainer, [writer])
         if left:
             trainer.predict(
@@ -96,9 +96,13 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = ()) -> p
 class RecordWriter(BasePredictionWriter):
     """Turns readings into records and writes them in shards of whole batches."""
 
-    def __init__(self, run: RunFolder, backend: HFBackend, predicted: Predicted, bar: Any) -> None:
+    def __init__(
+        self, run: RunFolder, backend: HFBackend, predicted: Predicted, bar: Any, *, done: int, total: int
+    ) -> None:
         super().__init__(write_interval="batch")
         self.run, self.backend, self.predicted, self.bar = run, backend, predicted, bar
+        # Counted here, because a bar that is switched off does not count.
+        self.done, self.total = done, total
         self.waiting: list[Record] = []
         self.written = time.monotonic()
 
@@ -122,6 +126,7 @@ class RecordWriter(BasePredictionWriter):
                 native_record(prompt, reading, decode([reading.top_token_id])) for prompt, reading in item.readings
             ]
             self.predicted.n_prompts += len(item.readings)
+        self.done += len(scored)
         self.bar.update(len(scored))
         if len(self.waiting) >= _SHARD_RECORDS or time.monotonic() - self.written > _SHARD_SECONDS:
             self.flush()
@@ -138,7 +143,7 @@ class RecordWriter(BasePredictionWriter):
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         """Keep the finished batches of a run that fails or is interrupted."""
         self.flush()
-        done = f"{self.bar.n} of {self.bar.total} items are done"
+        done = f"{self.done} of {self.total} items are done"
         log.warning("interrupted: %s; the same command with hydra.run.dir=%s goes on from there", done, self.run.path)
 
     def flush(self) -> None:
