@@ -265,7 +265,11 @@ def _gemma3_vision(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
         eoi_token_index=eoi,
         image_token_index=image,
     )
-    return processor, Gemma3ForConditionalGeneration(config)
+    model = Gemma3ForConditionalGeneration(config)
+    with torch.no_grad():
+        # Zeros by default, with which no image would make a difference.
+        model.model.multi_modal_projector.mm_input_projection_weight.normal_()
+    return processor, model
 
 
 _BUILDERS: dict[str, Callable[[Any, dict[str, Any]], tuple[Any, Any]]] = {

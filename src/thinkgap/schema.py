@@ -82,6 +82,14 @@ class EvaluationKind(Enum):
     prompts = "prompts"
 
 
+class Scoring(Enum):
+    """How prompts go through the model; `auto` takes the fastest way that is exact for it."""
+
+    auto = "auto"
+    packed = "packed"
+    plain = "plain"
+
+
 class ServedApi(Enum):
     """Request format of a served model."""
 
@@ -255,7 +263,13 @@ class EvaluationConfig:
     kind: EvaluationKind = EvaluationKind.native
     """`native` reads label log-probabilities; `prompts` only shows what would be sent."""
     batch_size: int = 16
-    """Prompts in one forward pass."""
+    """Prompts in one forward pass where each is computed alone (`scoring=plain`)."""
+    batch_tokens: Optional[int] = None
+    """Tokens in one forward pass where shared prefixes are computed once; null is 1024 on a CPU, else 8192."""
+    permutations: int = 1
+    """Orders in which each item's options are shown: the source's own first, then seeded ones."""
+    verify: int = 0
+    """Prompts, drawn at random, that are scored plainly again at the end to report the largest difference."""
     items: int = 2
     """Items that `prompts` shows."""
 
@@ -321,8 +335,11 @@ class EvaluateConfig:
     """Label token variant."""
     label_ids: LabelScope = LabelScope.shared
     """Same label ids in every condition, or each its own."""
+    scoring: Scoring = Scoring.plain
+    """`packed` computes a prefix that prompts share once, `auto` does so where a check at load finds it exact, `plain`
+    computes every prompt whole."""
     seed: int = 0
-    """Seed of torch; `dataset.seed` seeds the sample of items."""
+    """Seed of torch and of permutations; `dataset.seed` seeds the sample of items."""
 
 
 def register() -> None:

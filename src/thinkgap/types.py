@@ -8,6 +8,7 @@ This file imports nothing of ours and knows no model, no file format and no metr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -171,6 +172,16 @@ class Reading:
     top_token_id: int
     """Most probable token of the full vocabulary."""
     top_logprob: float
+    entropy: float = math.nan
+    """Of the next-token distribution over the full vocabulary, in nats."""
+    gold_rank: int | None = None
+    """1-based rank in the full vocabulary of the right label's most probable token; None for open questions."""
+    reasoning_mass: float | None = None
+    """Summed probability of tokens that open a rationale (study A, table 3); None if they were not asked for."""
+    reasoning_mass_strict: float | None = None
+    """The same without tokens that open an answer just as well."""
+    top_tokens: tuple[tuple[int, float], ...] = ()
+    """The most probable tokens with their log-probabilities, as many as were asked for."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def test_the_manifest_says_what_was_measured(run: Callable[..., Finished]) -> No
 def test_a_killed_run_resumes_to_the_same_records(
     run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = run(folder="whole")
+    whole = run("scoring=plain", folder="whole")
     from thinkgap.evaluation import predict
 
     monkeypatch.setattr(predict, "_SHARD_RECORDS", 1)
@@ -116,15 +116,92 @@ def test_a_killed_run_resumes_to_the_same_records(
 
     monkeypatch.setattr(HFBackend, "next_token_logits", dies_later)
     with pytest.raises(RuntimeError, match="killed"):
-        run(folder="killed")
+        run("scoring=plain", folder="killed")
     assert not (tmp_path / "killed" / "records.parquet").exists()
-    resumed = run(folder="killed")
+    resumed = run("scoring=plain", folder="killed")
     assert len(computed) == 3 + 4, "two of the six batches were kept"
     for name in ("records.parquet", "table.md"):
         assert (resumed.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
-    again = run(folder="killed")
+    again = run("scoring=plain", folder="killed")
     assert len(computed) == 7, "a finished run computes nothing"
     assert again.table == whole.table
+
+
+def test_a_killed_packed_run_resumes_to_the_same_records(
+    run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    overrides = ["evaluation.permutations=3", "evaluation.batch_tokens=150", "trigger=paper"]
+    whole = run("scoring=packed", *overrides, folder="whole")
+    from thinkgap.evaluation import predict
+    from thinkgap.scoring import engine
+
+    monkeypatch.setattr(predict, "_SHARD_RECORDS", 1)
+    passes: list[list[int]] = []
+    original = engine.forward_packed
+    dies = [True]
+
+    def dies_later(backend: Any, batch: Any, wanted: Any) -> Any:
+        passes.append([planned.trie.size for planned in batch])
+        if dies and len(passes) == 3:
+            raise RuntimeError("killed")
+        return original(backend, batch, wanted)
+
+    monkeypatch.setattr(engine, "forward_packed", dies_later)
+    with pytest.raises(RuntimeError, match="killed"):
+        run("scoring=packed", *overrides, folder="killed")
+    killed = passes.copy()
+    dies.clear()
+    passes.clear()
+    resumed = run("scoring=packed", *overrides, folder="killed")
+    assert passes[0] in killed, "the batch that died is computed again as it was"
+    assert resumed.manifest["scoring"]["prompts"] < whole.manifest["scoring"]["prompts"], "finished passes are kept"
+    for name in ("records.parquet", "table.md"):
+        assert (resumed.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+    passes.clear()
+    assert run("scoring=packed", *overrides, folder="killed").table == whole.table
+    assert not passes
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
+def test_packed_and_plain_give_the_same_table(run: Callable[..., Finished], family: str) -> None:
+    overrides = ["trigger=paper", "evaluation.permutations=5", "evaluation.verify=7"]
+    packed, plain = (run(*overrides, f"scoring={way}", family=family, folder=way) for way in ("auto", "plain"))
+    assert packed.manifest["scoring"]["method"] == "packed"
+    assert packed.manifest["scoring"]["computed_tokens"] * 4 < packed.manifest["scoring"]["linear_tokens"]
+    assert packed.manifest["scoring"]["prompts"] == 12 * 6 * 5
+    assert packed.manifest["scoring"]["verified"]["prompts"] == 7
+    assert packed.manifest["scoring"]["verified"]["largest_difference"] < 1e-4
+    assert packed.manifest["scoring"]["verified"]["flips"] == 0
+    assert packed.manifest["n_items"] == 12
+    for own, other in zip(packed.table.all_rows, plain.table.all_rows, strict=True):
+        assert (own.condition, own.n, own.accuracy, own.tied) == (
+            other.condition,
+            other.n,
+            other.accuracy,
+            other.tied,
+        )
+    records = {record.key: record for record in read_records(plain.folder)}
+    for record in read_records(packed.folder):
+        other = records.pop(record.key)
+        assert record.label_logprobs == pytest.approx(other.label_logprobs, abs=1e-4)
+        assert (record.pred_content, record.top_token_id, record.order) == (
+            other.pred_content,
+            other.top_token_id,
+            other.order,
+        )
+    assert not records
+
+
+def test_permutations_move_contents_and_not_letters(run: Callable[..., Finished]) -> None:
+    finished = run("evaluation.permutations=3")
+    records = read_records(finished.folder)
+    assert {record.presentation for record in records} == {"identity", "permutation_1", "permutation_2"}
+    assert len({record.order for record in records if record.k > 2}) > 2
+    for record in records:
+        assert record.order[record.gold_slot] == record.gold_content
+        assert record.order[record.pred_slot] == record.pred_content
+    assert finished.table.rows[0].n == 36
+    assert finished.table.rows[0].n_groups == 12, "intervals resample items, not presentations"
 
 
 def test_a_folder_of_another_run_is_refused_with_what_differs(run: Callable[..., Finished]) -> None:
@@ -240,6 +317,9 @@ def test_images_go_through(run: Callable[..., Finished], tmp_path: Path, picture
         (["model=gpt_5_4"], "model=gpt_5_4 is served"),
         (["trainer.devices=2"], "runs in one process"),
         (["evaluation.batch_size=0"], "evaluation.batch_size=0"),
+        (["evaluation.permutations=0"], "evaluation.permutations=0: must be at least 1"),
+        (["evaluation.batch_tokens=0"], "evaluation.batch_tokens=0"),
+        (["evaluation.verify=-1"], "evaluation.verify=-1"),
     ],
 )
 def test_settings_that_cannot_be_honoured(run: Callable[..., Finished], overrides: list[str], message: str) -> None:

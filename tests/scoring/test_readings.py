@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.readouts.native import native_record
 from thinkgap.scoring.plain import score_plain
-from thinkgap.scoring.readings import read_labels
+from thinkgap.scoring.readings import ReadOptions, read_labels
+from thinkgap.scoring.vocabulary import AMBIGUOUS_WORDS, REASONING_WORDS, ReasoningTokens, reasoning_tokens
 from thinkgap.types import Condition, Prompt, Request
 
 DIRECT = Condition("direct", "trigger", Request.label)
@@ -79,13 +81,83 @@ def test_readings_come_back_in_the_order_of_the_prompts() -> None:
     assert model.batches == [["iiiii", "iiii"], ["iii", "ii"], ["i"]]
 
 
-def test_out_of_memory_names_the_setting() -> None:
-    class Full:
-        def next_token_logits(self, prompts: Sequence[PreparedPrompt]) -> torch.Tensor:
-            raise torch.OutOfMemoryError("no memory")
+class Small(TwoTokens):
+    """Has memory for `room` prompts at a time."""
 
-    with pytest.raises(ModelError, match=r"out of memory on 1 prompts of up to 3 tokens: .*batch_size below 8"):
-        score_plain(Full(), [PreparedPrompt(prompt(((0,), (1,))))], 8)
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def next_token_logits(self, prompts: Sequence[PreparedPrompt]) -> torch.Tensor:
+        if len(prompts) > self.room:
+            raise torch.OutOfMemoryError("no memory")
+        return super().next_token_logits(prompts)
+
+
+def test_out_of_memory_goes_on_with_halves() -> None:
+    prompts = [PreparedPrompt(prompt(((0,), (1,)), "i" * n)) for n in (1, 5, 2, 4, 3)]
+    roomy, small = TwoTokens(), Small(2)
+    assert score_plain(small, prompts, 5) == score_plain(roomy, prompts, 5)
+    assert [len(batch) for batch in small.batches] == [2, 1, 2]
+
+
+def test_out_of_memory_on_one_prompt_names_the_settings() -> None:
+    with pytest.raises(ModelError, match=r"out of memory on one prompt of 3 tokens \(item i0\): set model.max_length"):
+        score_plain(Small(0), [PreparedPrompt(prompt(((0,), (1,))))], 8)
+
+
+def test_other_errors_are_not_taken_for_full_memory() -> None:
+    class Broken:
+        def next_token_logits(self, prompts: Sequence[PreparedPrompt]) -> torch.Tensor:
+            raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        score_plain(Broken(), [PreparedPrompt(prompt(((0,), (1,))))] * 2, 8)
+
+
+def test_rank_entropy_masses_and_top_tokens() -> None:
+    """Probabilities 1/16, 4/16, 8/16, 3/16; gold is slot 0, read as tokens 0 and 3."""
+    logits = torch.log(torch.tensor([[1.0, 4.0, 8.0, 3.0]])) + 5
+    options = ReadOptions(ReasoningTokens((1, 2), (2,)), top_k=2)
+    (reading,) = read_labels(logits, [prompt(((0, 3), (1,)))], options)
+    assert reading.gold_rank == 3, "the better of its two tokens, with 8/16 and 4/16 before it"
+    shares = [1 / 16, 4 / 16, 8 / 16, 3 / 16]
+    assert reading.entropy == pytest.approx(-sum(share * math.log(share) for share in shares))
+    assert reading.reasoning_mass == pytest.approx(12 / 16)
+    assert reading.reasoning_mass_strict == pytest.approx(8 / 16)
+    assert [token for token, _ in reading.top_tokens] == [2, 1]
+    assert reading.top_tokens[0][1] == reading.top_logprob
+    (plain,) = read_labels(logits, [prompt(((0, 3), (1,)))])
+    assert (plain.reasoning_mass, plain.top_tokens) == (None, ())
+
+
+def test_prompts_of_unequal_numbers_of_options_and_tokens_of_probability_zero() -> None:
+    logits = torch.log(torch.tensor([[1.0, 1.0, 2.0, 0.0], [2.0, 1.0, 1.0, 0.0]]))
+    first, second = read_labels(logits, [prompt(((0,), (1,), (2, 3))), prompt(((0, 1), (3,)))])
+    assert first.label_logprobs == pytest.approx((math.log(1 / 4), math.log(1 / 4), math.log(1 / 2)))
+    assert second.label_logprobs == pytest.approx((math.log(3 / 4), -math.inf))
+    assert (first.label_mass, second.label_mass) == (pytest.approx(1.0), pytest.approx(0.75))
+    assert math.isfinite(first.entropy)
+
+
+def test_open_questions_have_no_labels_and_no_rank() -> None:
+    asked = Prompt(shown(mcq(choices=(), gold=None, answer_space="open")), DIRECT, "text", (1,), ())
+    (reading,) = read_labels(torch.zeros(1, 4), [asked], ReadOptions(ReasoningTokens((0,), ())))
+    assert (reading.label_logprobs, reading.label_mass, reading.gold_rank) == ((), 0.0, None)
+    assert reading.reasoning_mass == pytest.approx(0.25)
+    assert reading.reasoning_mass_strict == 0.0
+
+
+def test_reasoning_tokens_are_single_tokens(smollm2_tokenizer: Any) -> None:
+    def tokenize(text: str) -> list[int]:
+        return smollm2_tokenizer(text, add_special_tokens=False).input_ids
+
+    tokens = reasoning_tokens(tokenize)
+    texts = {smollm2_tokenizer.decode([token]) for token in tokens.all}
+    assert {"First", " First", "Let", "The", " The"} <= texts
+    assert {text.strip() for text in texts} <= set(REASONING_WORDS)
+    removed = {smollm2_tokenizer.decode([token]).strip() for token in set(tokens.all) - set(tokens.strict)}
+    assert removed == set(AMBIGUOUS_WORDS)
 
 
 def test_the_record_keeps_slot_and_content_apart() -> None:

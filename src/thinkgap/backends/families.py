@@ -91,6 +91,18 @@ def position_ids(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     return positions
 
 
+def prompt_positions(model: Any, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """`[3, B, T]` positions of a right-padded batch of linear prompts, or None where they simply count from 0."""
+    if "image_grid_thw" not in inputs or not hasattr(getattr(model, "model", None), "get_rope_index"):
+        return None
+    return position_ids(model, inputs)
+
+
+def position_axes(model: Any) -> int:
+    """3 for models with 3-D rotary positions, else 1."""
+    return 3 if hasattr(getattr(model, "model", None), "get_rope_index") else 1
+
+
 def positions_of(mask: Tensor) -> Tensor:
     """`[B, T]` positions counted over real tokens; padding gets 0."""
     return (mask.long().cumsum(-1) - 1).clamp(min=0)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from thinkgap.backends.families import Structure, position_ids
+from thinkgap.backends.families import Structure, position_ids, prompt_positions
 from thinkgap.backends.format import TextFormat, describe_format
 from thinkgap.backends.locate import Checkpoint
 from thinkgap.prompts.build import PreparedPrompt
@@ -40,6 +41,11 @@ class HFBackend:
         """Where inputs go."""
         return self.model.get_input_embeddings().weight.device
 
+    @property
+    def head_device(self) -> torch.device:
+        """Where final norm and head are; a device map may put them elsewhere than the inputs."""
+        return next(self.structure.norm.parameters()).device
+
     def to(self, device: torch.device) -> None:
         """Move the weights, unless a device map or a quantiser placed them."""
         if not self.placed:
@@ -58,6 +64,18 @@ class HFBackend:
             **inputs, position_ids=position_ids(self.model, inputs), logits_to_keep=last, use_cache=False
         )
         return output.logits[:, 0].float()
+
+    def linear_positions(self, prompts: Sequence[PreparedPrompt]) -> list[np.ndarray | None]:
+        """Per prompt the positions `[3, T]` that the model gives it alone, or None where they count from 0."""
+        kept = [
+            replace(one, tensors={key: value for key, value in one.tensors.items() if not key.startswith("pixel")})
+            for one in prompts
+        ]
+        positions = prompt_positions(self.model, collate(kept, self.pad_id))
+        if positions is None:
+            return [None] * len(prompts)
+        table = positions.numpy()
+        return [table[:, row, : len(one.prompt.input_ids)] for row, one in enumerate(prompts)]
 
     @property
     def pad_id(self) -> int:

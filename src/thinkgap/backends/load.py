@@ -6,6 +6,7 @@ Which classes load a checkpoint is asked of transformers' own mappings.
 from __future__ import annotations
 
 import datetime
+import os
 from typing import Any
 
 import torch
@@ -59,6 +60,10 @@ def load_backend(
             arguments[key] = value
     if cfg.quantization is not None:
         arguments["quantization_config"] = dict(cfg.quantization)
+    if not on_accelerator:
+        # On a CPU the masked attention kernel takes grouped heads as they are, and faster than copies of them; an
+        # accelerator's would fall back to a slow one. transformers asks for them there only if told to.
+        os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
     model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
     _check_weights(report, cfg)
     model.eval()

@@ -14,6 +14,7 @@ import thinkgap
 from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, LabelVariant
+from thinkgap.scoring.engine import Engine
 from thinkgap.types import Condition, Presentation, Thinking
 
 _SHOWN = 600
@@ -135,6 +136,7 @@ def run_fingerprint(
     presentations: Sequence[Presentation],
     conditions: Sequence[Condition],
     described: Sequence[Mapping[str, Any]],
+    engine: Engine,
 ) -> dict[str, Any]:
     """Everything that the records of a run depend on, as JSON data.
 
@@ -144,6 +146,7 @@ def run_fingerprint(
         presentations: what is asked.
         conditions: what is added to it.
         described: `describe_conditions`, for the rendered prompts and the label ids.
+        engine: for the way of scoring and the size of its passes.
     """
     from importlib.metadata import version
 
@@ -160,7 +163,8 @@ def run_fingerprint(
         "prompt": _json(asdict(cfg.prompt)),
         "labels": cfg.labels.name,
         "label_ids": cfg.label_ids.name,
-        "batch_size": cfg.evaluation.batch_size,
+        "scoring": engine.choice.method.name,
+        "pass": engine.pass_size,
         "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
         "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},
         "seed": cfg.seed,

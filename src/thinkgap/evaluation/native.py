@@ -24,6 +24,7 @@ from thinkgap.readouts.table import Table, tables_of_run
 from thinkgap.readouts.table_text import to_csv, to_dicts, to_markdown
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.predict import PromptDataset
+from thinkgap.scoring.verify import Sample, verify
 from thinkgap.store.atomic import write_text
 from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.store.records import RecordFacts, read_run
@@ -71,7 +72,12 @@ def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
     run = RunFolder(folder)
     with run.held():
         fingerprint = run_fingerprint(
-            cfg, prepared.backend.describe(), prepared.presentations, prepared.builder.conditions, prepared.described
+            cfg,
+            prepared.backend.describe(),
+            prepared.presentations,
+            prepared.builder.conditions,
+            prepared.described,
+            prepared.engine,
         )
         if run.open(fingerprint):
             log.info("resuming the run in %s", folder)
@@ -81,16 +87,18 @@ def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
 
 def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str, Any]:
     """Score what is left, merge, and write the manifest, which is returned."""
-    presentations = prepared.presentations
+    engine, total = prepared.engine, len(prepared.items)
     stored = _stored_manifest(run.path)
     session = {"started": datetime.now(UTC), "finished": None, "prompts": 0, "seconds": 0.0}
     finished_items = run.finished_items(prepared.names, READOUT)
-    dataset = PromptDataset(presentations, prepared.builder, cfg.evaluation.batch_size, finished_items)
+    dataset = PromptDataset(prepared.items, prepared.builder, engine, finished_items)
+    sample = Sample(cfg.evaluation.verify, cfg.seed)
     before = time.monotonic()
-    predicted = run_predict(cfg, prepared.backend, dataset, run, total=len(presentations))
+    predicted = run_predict(cfg, engine, dataset, run, total=total, sample=sample)
+    seconds = time.monotonic() - before
     excluded = predicted.excluded
-    _tell_excluded(excluded, len(presentations))
-    n_items = len(presentations) - len(excluded)
+    _tell_excluded(excluded, total)
+    n_items = total - len(excluded)
     run.merge(
         prepared.names,
         RecordFacts(
@@ -102,10 +110,13 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
     )
     if predicted.n_prompts == 0 and stored.get("finished"):
         return stored  # nothing was computed, so what stands there is still what made the records
+    verified = verify(engine, sample)
+    if verified is not None:
+        log.info("%s", verified)
     session |= {
         "finished": datetime.now(UTC),
         "prompts": predicted.n_prompts,
-        "seconds": round(time.monotonic() - before, 3),
+        "seconds": round(seconds, 3),
     }
     image_tokens = _image_tokens(run.path)
     if image_tokens:
@@ -119,6 +130,7 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
             "excluded": [{"item": item, "reason": str(reason)} for item, reason in excluded.items()],
             "n_items": n_items,
             "image_tokens": image_tokens,
+            "scoring": engine.describe() | {"verified": verified.as_dict() if verified is not None else None},
             "session": session,
         },
         started=session["started"],

@@ -19,11 +19,12 @@ import pytorch_lightning as pl
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import BasePredictionWriter
 
-from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, PromptError
 from thinkgap.readouts.native import native_record
 from thinkgap.schema import EvaluateConfig, TrainerConfig
+from thinkgap.scoring.engine import Engine
 from thinkgap.scoring.predict import PromptDataset, ScoredItem, ScoringModule, batches_of
+from thinkgap.scoring.verify import Sample
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.progress import progress
 from thinkgap.types import Record
@@ -44,28 +45,27 @@ class Predicted:
 
 
 def run_predict(
-    cfg: EvaluateConfig, backend: HFBackend, dataset: PromptDataset, run: RunFolder, total: int
+    cfg: EvaluateConfig, engine: Engine, dataset: PromptDataset, run: RunFolder, total: int, sample: Sample
 ) -> Predicted:
     """Score what `dataset` holds and write it into `run`.
 
     Args:
-        cfg: for trainer settings and the batch size.
-        backend: the model.
+        cfg: for trainer settings.
+        engine: scores with the model.
         dataset: batches left to score.
         run: where shards go.
         total: items of the whole run, those already done included.
+        sample: gathers the prompts that are scored again at the end.
     """
     quiet_libraries()
     left = sum(map(len, dataset.batches))
     predicted = Predicted()
     bar = progress(total=total, initial=total - left, description=cfg.model.name, enabled=cfg.trainer.progress)
     with bar:
-        writer = RecordWriter(run, backend, predicted, bar, done=total - left, total=total)
+        writer = RecordWriter(run, engine, predicted, bar, done=total - left, total=total)
         trainer = make_trainer(cfg.trainer, [writer])
         if left:
-            trainer.predict(
-                ScoringModule(backend, cfg.evaluation.batch_size), batches_of(dataset), return_predictions=False
-            )
+            trainer.predict(ScoringModule(engine, sample), batches_of(dataset), return_predictions=False)
     return predicted
 
 
@@ -97,10 +97,10 @@ class RecordWriter(BasePredictionWriter):
     """Turns readings into records and writes them in shards of whole batches."""
 
     def __init__(
-        self, run: RunFolder, backend: HFBackend, predicted: Predicted, bar: Any, *, done: int, total: int
+        self, run: RunFolder, engine: Engine, predicted: Predicted, bar: Any, *, done: int, total: int
     ) -> None:
         super().__init__(write_interval="batch")
-        self.run, self.backend, self.predicted, self.bar = run, backend, predicted, bar
+        self.run, self.engine, self.predicted, self.bar = run, engine, predicted, bar
         # Counted here, because a bar that is switched off does not count.
         self.done, self.total = done, total
         self.waiting: list[Record] = []
@@ -118,14 +118,14 @@ class RecordWriter(BasePredictionWriter):
     ) -> None:
         """Keep the batch, and write a shard when enough has gathered."""
         scored: list[ScoredItem] = prediction
-        decode = self.backend.fmt.tokenizer.decode
+        decode = self.engine.backend.fmt.tokenizer.decode
         for item in scored:
             if item.excluded is not None:
                 self.predicted.excluded[item.item_id] = item.excluded
             self.waiting += [
-                native_record(prompt, reading, decode([reading.top_token_id])) for prompt, reading in item.readings
+                native_record(one.prompt, one.reading, decode([one.reading.top_token_id])) for one in item.scored
             ]
-            self.predicted.n_prompts += len(item.readings)
+            self.predicted.n_prompts += len(item.scored)
         self.done += len(scored)
         self.bar.update(len(scored))
         if len(self.waiting) >= _SHARD_RECORDS or time.monotonic() - self.written > _SHARD_SECONDS:

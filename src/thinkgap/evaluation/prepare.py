@@ -13,13 +13,16 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
 from thinkgap.backends.locate import find_checkpoint
 from thinkgap.data import LoadedDataset, load_dataset_items
-from thinkgap.data.present import identity
+from thinkgap.data.present import permutations
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.scoring.engine import Engine, tokens_per_pass
+from thinkgap.scoring.readings import ReadOptions
+from thinkgap.scoring.vocabulary import reasoning_tokens
 from thinkgap.types import Presentation
 
 log = logging.getLogger(__name__)
@@ -30,10 +33,21 @@ class Prepared:
     """All that is known before the first forward pass of the run."""
 
     loaded: LoadedDataset
-    presentations: list[Presentation]
-    backend: HFBackend
+    items: list[list[Presentation]]
+    """Per item, the orders in which it is shown."""
+    engine: Engine
     builder: PromptBuilder
     described: list[dict[str, Any]]
+
+    @property
+    def backend(self) -> HFBackend:
+        """The model."""
+        return self.engine.backend
+
+    @property
+    def presentations(self) -> list[Presentation]:
+        """Those of all items."""
+        return [presentation for item in self.items for presentation in item]
 
     @property
     def names(self) -> list[str]:
@@ -52,15 +66,15 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)
     _tell(loaded)
-    presentations = _presentations(cfg, loaded)
+    items = _presentations(cfg, loaded)
     backend = _load_model(cfg, loaded)
     builder = PromptBuilder(
         backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
     )
-    described = describe_conditions(builder, presentations)
+    described = describe_conditions(builder, [presentation for item in items for presentation in item])
     for warning in label_warnings(described):
         log.warning(warning)
-    return Prepared(loaded, presentations, backend, builder, described)
+    return Prepared(loaded, items, _engine(cfg, backend), builder, described)
 
 
 def _check_settings(cfg: EvaluateConfig) -> None:
@@ -74,8 +88,9 @@ def _check_settings(cfg: EvaluateConfig) -> None:
             "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
             "model.device_map=auto, and use -m for several models or data sets"
         )
-    if cfg.evaluation.batch_size < 1:
-        raise ConfigError(f"evaluation.batch_size={cfg.evaluation.batch_size}: must be at least 1")
+    for name, least in (("batch_size", 1), ("batch_tokens", 1), ("permutations", 1), ("verify", 0)):
+        if (value := getattr(cfg.evaluation, name)) is not None and value < least:
+            raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
     if cfg.model.max_length is not None and cfg.model.max_length < 1:
         raise ConfigError(f"model.max_length={cfg.model.max_length}: must be at least 1")
     make_trainer(cfg.trainer)
@@ -91,14 +106,30 @@ def _tell(loaded: LoadedDataset) -> None:
         log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - 5)
 
 
-def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[Presentation]:
+def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[list[Presentation]]:
     opened = [item.id for item in loaded.items if item.answer_space == "open"]
     if opened:
         raise ConfigError(
             f"dataset={cfg.dataset.name} has {len(opened)} open questions (the first: {opened[0]}), which have no "
             "labels to read: choose a multiple-choice or yes/no data set"
         )
-    return [identity(item) for item in loaded.items]
+    return [permutations(item, cfg.evaluation.permutations, cfg.seed) for item in loaded.items]
+
+
+def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:
+    return Engine.of(
+        backend,
+        cfg.scoring,
+        batch_tokens=cfg.evaluation.batch_tokens or tokens_per_pass(_on_accelerator(cfg)),
+        batch_size=cfg.evaluation.batch_size,
+        options=ReadOptions(reasoning_tokens(backend.fmt.tokenize)),
+    )
+
+
+def _on_accelerator(cfg: EvaluateConfig) -> bool:
+    import torch
+
+    return cfg.trainer.accelerator != "cpu" and torch.accelerator.is_available()
 
 
 def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
@@ -106,11 +137,10 @@ def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
 
     quiet_libraries()
     torch.manual_seed(cfg.seed)
-    on_accelerator = cfg.trainer.accelerator != "cpu" and torch.accelerator.is_available()
     backend = load_backend(
         cfg.model,
         cfg.prompt,
-        on_accelerator=on_accelerator,
+        on_accelerator=_on_accelerator(cfg),
         cache_dir=cfg.paths.cache_dir,
     )
     with_image = sum(bool(item.images) for item in loaded.items)

@@ -1,7 +1,7 @@
 """Lightning's side of scoring: a data set of items, and a predict-only module that reads them.
 
-The unit is an item with the prompts of all its conditions: it is scored whole or excluded whole, and no rank ever
-needs another one. The model is no submodule here, so a device map stays untouched.
+The unit is an item with the prompts of all its presentations and conditions: they share prefixes, it is scored whole
+or excluded whole, and no rank ever needs another one. The model is no submodule here, so a device map stays untouched.
 """
 
 from __future__ import annotations
@@ -13,25 +13,35 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset
 
-from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import LabelError, PromptError
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
-from thinkgap.scoring.plain import score_plain
-from thinkgap.types import Presentation, Prompt, Reading
+from thinkgap.schema import Scoring
+from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.scoring.verify import Sample
+from thinkgap.types import Presentation
+
+# Rough sizes in tokens, from which batches are formed before anything is tokenised.
+_CHARACTERS_PER_TOKEN = 4
+_TEMPLATE_TOKENS = 30
+_CONDITION_TOKENS = 16
+_IMAGE_TOKENS = 300
+# Several passes to a batch, so that the engine can fill each with items of similar true size.
+_PASSES = 4
+_MOST_ITEMS = 64
 
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """One presentation's prompts with their readings, or the reason why it was excluded."""
+    """One item's prompts with what they read, or the reason why it was excluded."""
 
     item_id: str
-    readings: list[tuple[Prompt, Reading]] = field(default_factory=list)
+    scored: list[Scored] = field(default_factory=list)
     excluded: PromptError | None = None
 
 
 @dataclass(frozen=True)
 class PreparedItem:
-    """One presentation's prompts, or the reason why they could not be made."""
+    """One item's prompts, or the reason why they could not be made."""
 
     item_id: str
     prompts: list[PreparedPrompt] = field(default_factory=list)
@@ -39,73 +49,83 @@ class PreparedItem:
 
 
 class PromptDataset(Dataset[list[PreparedItem]]):
-    """Batches of presentations, fixed before the run and independent of what is already done.
+    """Batches of items, fixed before the run and independent of what is already done.
 
     Half-precision logits depend on what shares their batch, so a resumed run must score the remaining batches as
-    the first run would have. The longest come first, so that a batch too large for the memory fails at once.
+    the first run would have. The largest come first, so that a batch too large for the memory fails at once.
     """
 
     def __init__(
         self,
-        presentations: Sequence[Presentation],
+        items: Sequence[Sequence[Presentation]],
         builder: PromptBuilder,
-        batch_size: int,
+        engine: Engine,
         finished: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Group presentations so that the prompts of a group fill one forward pass.
+        """Group items so that those of a batch fill one forward pass, or a few.
 
         Args:
-            presentations: all of the run.
+            items: every item of the run, as its presentations.
             builder: makes the prompts.
-            batch_size: prompts in one forward pass.
+            engine: for the size of its passes.
             finished: (item id, presentation name) of those that need no scoring any more.
         """
         self.builder = builder
-        ordered = sorted(presentations, key=_size, reverse=True)
-        per_batch = max(1, batch_size // len(builder.conditions))
-        batches = [ordered[start : start + per_batch] for start in range(0, len(ordered), per_batch)]
-        left = ([one for one in batch if (one.item.id, one.name) not in finished] for batch in batches)
+        n_conditions = len(builder.conditions)
+        ordered = sorted(items, key=_size, reverse=True)
+        batches: list[list[Sequence[Presentation]]] = []
+        room = 0
+        for item in ordered:
+            if engine.choice.method is Scoring.plain:
+                cost, budget = len(item) * n_conditions, engine.batch_size
+            else:
+                cost, budget = _estimated_tokens(item, n_conditions), _PASSES * engine.batch_tokens
+            if not batches or cost > room or len(batches[-1]) == _MOST_ITEMS:
+                batches.append([])
+                room = budget
+            batches[-1].append(item)
+            room -= cost
+        left = ([one for one in batch if not _done(one, finished)] for batch in batches)
         self.batches = [batch for batch in left if batch]
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __getitem__(self, index: int) -> list[PreparedItem]:
-        return [self._prepared(presentation) for presentation in self.batches[index]]
+        return [self._prepared(item) for item in self.batches[index]]
 
-    def _prepared(self, presentation: Presentation) -> PreparedItem:
+    def _prepared(self, item: Sequence[Presentation]) -> PreparedItem:
+        item_id = item[0].item.id
         try:
-            return PreparedItem(presentation.item.id, self.builder.build(presentation))
+            return PreparedItem(item_id, [prompt for one in item for prompt in self.builder.build(one)])
         except LabelError:
             raise  # a property of the model and the labels, not of this item
         except PromptError as error:
-            return PreparedItem(presentation.item.id, excluded=error)
+            return PreparedItem(item_id, excluded=error)
 
 
 class ScoringModule(pl.LightningModule):
     """Reads a batch of prepared items."""
 
-    def __init__(self, backend: HFBackend, batch_size: int) -> None:
+    def __init__(self, engine: Engine, sample: Sample) -> None:
         super().__init__()
-        self.backend = backend
-        self.batch_size = batch_size
+        self.engine = engine
+        self.sample = sample
 
     def on_predict_start(self) -> None:
         """Put the weights on this process's device."""
-        self.backend.to(self.device)
+        self.engine.backend.to(self.device)
 
     def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> Any:
         """Leave prepared items on the CPU: the backend moves what it collates."""
         return batch
 
     def predict_step(self, batch: list[PreparedItem], batch_idx: int) -> list[ScoredItem]:
-        """Readings of every item of the batch, keyed by item."""
-        prompts = [prepared for item in batch for prepared in item.prompts]
-        readings = iter(score_plain(self.backend, prompts, self.batch_size))
-        return [
-            ScoredItem(item.item_id, [(prepared.prompt, next(readings)) for prepared in item.prompts], item.excluded)
-            for item in batch
-        ]
+        """What the prompts of every item of the batch read, keyed by item."""
+        found = self.engine.score([item.prompts for item in batch])
+        for item, scored in zip(batch, found, strict=True):
+            self.sample.offer(item.prompts, scored)
+        return [ScoredItem(item.item_id, scored, item.excluded) for item, scored in zip(batch, found, strict=True)]
 
 
 def batches_of(dataset: PromptDataset) -> DataLoader[list[PreparedItem]]:
@@ -113,6 +133,18 @@ def batches_of(dataset: PromptDataset) -> DataLoader[list[PreparedItem]]:
     return DataLoader(dataset, batch_size=None)
 
 
-def _size(presentation: Presentation) -> tuple[int, int, str]:
-    item = presentation.item
+def _done(item: Sequence[Presentation], finished: Collection[tuple[str, str]]) -> bool:
+    return all((one.item.id, one.name) in finished for one in item)
+
+
+def _estimated_tokens(presentations: Sequence[Presentation], n_conditions: int) -> int:
+    item = presentations[0].item
+    options = sum(map(len, item.choices)) // _CHARACTERS_PER_TOKEN
+    shared = _TEMPLATE_TOKENS + (len(item.context) + len(item.question)) // _CHARACTERS_PER_TOKEN
+    shared += _IMAGE_TOKENS * len(item.images)
+    return shared + len(presentations) * (options + n_conditions * _CONDITION_TOKENS)
+
+
+def _size(presentations: Sequence[Presentation]) -> tuple[int, int, str]:
+    item = presentations[0].item
     return len(item.images), len(item.context) + len(item.question) + sum(map(len, item.choices)), item.id

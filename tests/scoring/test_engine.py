@@ -1,0 +1,240 @@
+"""The engine: the same results whatever the batch, the memory or the way of scoring."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.models import FAMILIES
+from tests.scoring.prompts import groups
+from thinkgap.backends.load import load_backend
+from thinkgap.errors import ModelError
+from thinkgap.schema import ModelConfig, Scoring
+from thinkgap.scoring import check, engine, packed
+from thinkgap.scoring.capture import Wanted
+from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.scoring.readings import ReadOptions
+from thinkgap.scoring.vocabulary import reasoning_tokens
+
+ALL = Wanted(embeddings=True, final_norm=True)
+
+
+def assert_same(got: Sequence[Sequence[Scored]], expected: Sequence[Sequence[Scored]]) -> None:
+    assert [len(group) for group in got] == [len(group) for group in expected]
+    for a, b in ((a, b) for one, other in zip(got, expected, strict=True) for a, b in zip(one, other, strict=True)):
+        assert a.prompt is b.prompt
+        assert a.reading.label_logprobs == pytest.approx(b.reading.label_logprobs, abs=1e-4)
+        assert a.reading.top_token_id == b.reading.top_token_id
+        assert a.reading.entropy == pytest.approx(b.reading.entropy, abs=1e-3)
+        # Among 49,000 tokens some differ by less than the tolerance.
+        assert a.reading.gold_rank == pytest.approx(b.reading.gold_rank, rel=1e-3, abs=3)
+        if b.states is not None:
+            assert a.states is not None
+            assert a.states.shape == b.states.shape
+            assert float((a.states - b.states).abs().max()) < 1e-4
+        assert len(a.lens) == len(b.lens)
+        for own, other in zip(a.lens, b.lens, strict=True):
+            assert own.label_logprobs == pytest.approx(other.label_logprobs, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_packed_and_plain_agree_on_everything_they_return(
+    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    backend = tiny_backend(family)
+    made = groups(backend, picture)
+    options = ReadOptions(reasoning_tokens(backend.fmt.tokenize), top_k=3)
+    expected = Engine.of(backend, Scoring.plain, options=options, wanted=ALL, lens=True).score(made)
+    for budget in (1, 900, 10**6):
+        one = Engine.of(backend, Scoring.auto, options=options, wanted=ALL, lens=True, batch_tokens=budget)
+        assert one.choice.method is Scoring.packed, one.choice.reason
+        assert one.choice.error is not None
+        assert_same(one.score(made), expected)
+        assert one.counts.prompts == sum(map(len, made))
+        assert one.counts.computed_tokens * 2 < one.counts.linear_tokens
+    assert one.counts.passes == 1
+
+
+def test_batches_keep_to_the_budget(
+    tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = tiny_backend("llama")
+    made = groups(backend, picture) * 4
+    sizes: list[list[int]] = []
+    original = engine.forward_packed
+
+    def noting(backend: Any, batch: Any, wanted: Any) -> Any:
+        sizes.append([planned.trie.size for planned in batch])
+        return original(backend, batch, wanted)
+
+    monkeypatch.setattr(engine, "forward_packed", noting)
+    Engine.of(backend, batch_tokens=900).score(made)
+    assert sum(map(len, sizes)) == len(made)
+    assert all(len(batch) == 1 or len(batch) * max(batch) <= 900 for batch in sizes)
+    assert max(map(len, sizes)) > 1
+
+
+@pytest.mark.parametrize("room", [400, 100])
+def test_full_memory_changes_no_result(
+    room: int, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches are halved, then tries."""
+    backend = tiny_backend("qwen25vl")
+    made = groups(backend, picture)[:3]
+    expected = Engine.of(backend).score(made)
+    original = engine.forward_packed
+    failures: list[int] = []
+
+    def small(backend: Any, batch: Any, wanted: Any) -> Any:
+        size = sum(planned.trie.size for planned in batch)
+        if size > room and sum(len(planned.prompts) for planned in batch) > 1:
+            failures.append(size)
+            raise torch.OutOfMemoryError("no memory")
+        return original(backend, batch, wanted)
+
+    tight = Engine.of(backend)
+    monkeypatch.setattr(engine, "forward_packed", small)
+    assert_same(tight.score(made), expected)
+    assert failures
+
+
+def test_one_prompt_too_large_for_the_memory(
+    tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = tiny_backend("llama")
+    full = Engine.of(backend)
+
+    def none(*_: Any) -> Any:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    monkeypatch.setattr(engine, "forward_packed", none)
+    with pytest.raises(ModelError, match=r"out of memory on one prompt of \d+ tokens \(item short\): set model.max_le"):
+        full.score(groups(backend, picture)[:1])
+
+
+@pytest.mark.parametrize("method", [Scoring.packed, Scoring.plain])
+def test_nan_names_the_item_and_the_first_layer(
+    method: Scoring, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    backend = tiny_backend("llama")
+    scorer = Engine.of(backend, method)
+    made = groups(backend, picture)
+    poisoned = set(made[1][0].prompt.input_ids) - set(made[0][0].prompt.input_ids)
+
+    def poison(module: Any, args: Any, kwargs: Any, output: torch.Tensor) -> torch.Tensor:
+        rows = [any(int(token) in poisoned for token in row) for row in seen[-1]]
+        return torch.where(torch.tensor(rows)[:, None, None], math.nan, output)
+
+    seen: list[torch.Tensor] = []
+    handles = [
+        backend.model.model.embed_tokens.register_forward_pre_hook(lambda _, args: seen.append(args[0])),
+        backend.structure.layers[1].register_forward_hook(poison, with_kwargs=True),
+    ]
+    try:
+        with pytest.raises(ModelError, match="item long, condition direct: .*not finite .first after layer 1."):
+            scorer.score(made)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"layer_types": ["linear_attention", "full_attention"]}, "has linear_attention layers, whose state cannot"),
+        ({"_attn_implementation": "flash_attention_2"}, "attn_implementation=flash_attention_2 takes no 4-D mask"),
+    ],
+)
+def test_models_that_cannot_branch_fall_back_and_say_so(
+    change: dict[str, Any],
+    reason: str,
+    tiny_backend: Callable[[str], Any],
+    picture: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = tiny_backend("llama")
+    for name, value in change.items():
+        monkeypatch.setattr(backend.model.config, name, value, raising=False)
+    with caplog.at_level(logging.WARNING):
+        chosen = Engine.of(backend)
+    assert chosen.choice.method is Scoring.plain
+    assert reason in caplog.text
+    with pytest.raises(ModelError, match="scoring=packed is not exact for llama: .*set scoring=auto"):
+        Engine.of(backend, Scoring.packed)
+
+
+def test_a_model_that_ignores_the_mask_is_found_by_numbers(
+    tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = tiny_backend("llama")
+    monkeypatch.setattr(packed, "masks", lambda tries, attention, width, *_: torch.zeros(len(tries), 1, width, width))
+    choice = check.choose(backend, Scoring.auto)
+    assert choice.method is Scoring.plain
+    assert "packed texts differ from plain ones" in choice.reason
+
+
+def test_a_model_that_needs_images_apart_is_found_by_numbers(
+    tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = tiny_backend("gemma3_vision")
+    original = packed.attention_of
+    monkeypatch.setattr(
+        packed, "attention_of", lambda model: type(original(model))(original(model).kinds, original(model).window)
+    )
+    choice = check.choose(backend, Scoring.auto)
+    assert choice.method is Scoring.plain
+    assert "packed images differ from plain ones" in choice.reason
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3", "llava"])
+def test_the_lens_at_the_last_layer_is_the_reading(
+    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    """And its logits come out of the last captured state, by one norm and the head."""
+    backend = tiny_backend(family)
+    made = groups(backend, picture)[:1]
+    (scored,) = Engine.of(backend, wanted=Wanted(), lens=True).score(made)
+    for one in scored:
+        assert len(one.lens) == len(backend.structure.layers)
+        assert one.lens[-1] == one.reading
+        assert one.states is not None
+        logits = backend.structure.logits(one.states[-1]).detach()
+        expected = [float(torch.log_softmax(logits, -1)[ids[0]]) for ids in one.prompt.label_ids]
+        assert one.lens[-1].label_logprobs == pytest.approx(expected, abs=1e-4)
+        assert one.lens[0].label_logprobs != pytest.approx(expected, abs=1e-2)
+
+
+def test_no_groups_and_empty_groups(tiny_backend: Callable[[str], Any], picture: Callable[..., Any]) -> None:
+    backend = tiny_backend("llama")
+    scorer = Engine.of(backend)
+    assert scorer.score([]) == []
+    made = groups(backend, picture)[0]
+    assert [len(group) for group in scorer.score([[], made, []])] == [0, len(made), 0]
+
+
+def test_a_released_model_is_scored_packed(smollm2_folder: Path) -> None:
+    """Its large activations make its own batches differ by more than those of the tiny models."""
+    backend = load_backend(ModelConfig(name="smollm2", path=str(smollm2_folder)), on_accelerator=False)
+    choice = check.choose(backend, Scoring.auto)
+    assert choice.method is Scoring.packed, choice.reason
+    for _, prompts in check.probes(backend):
+        packed, own = check.differences(backend, prompts)
+        assert 0 < packed < 1e-4
+        assert 0 < own < 1e-4
+
+
+def test_the_allowance_for_a_models_own_spread_is_bounded(
+    tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model whose batches differ greatly must not excuse a wrong mask."""
+    backend = tiny_backend("llama")
+    for error, own, expected in ((5e-5, 2e-5, "packed"), (5e-5, 1e-6, "plain"), (5e-3, 1.0, "plain")):
+        monkeypatch.setattr(check, "differences", lambda *_, pair=(error, own): pair)
+        assert check.choose(backend, Scoring.auto).method.name == expected, (error, own)
