@@ -11,12 +11,12 @@ import torch
 
 from tests.items import mcq, shown
 from tests.models import FAMILIES, VISION
+from tests.plain import score_plain
 from thinkgap.backends import families
 from thinkgap.backends.format import open_image
 from thinkgap.backends.hf import collate
 from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
-from thinkgap.scoring.plain import score_plain
 from thinkgap.types import Condition, Request
 
 DIRECT = Condition("direct", "trigger", Request.label)

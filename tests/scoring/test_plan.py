@@ -6,10 +6,13 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkgap.scoring.plan import LinearPrompt, Span, Trie, ancestor_mask, build_trie
+from thinkgap.backends.attention import Attention
+from thinkgap.scoring.packed import masks
+from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
 
 IMAGE = 9
 # Few tokens and short prompts, so that prefixes are shared, repeated and nested often.
@@ -67,7 +70,13 @@ def test_every_prompt_is_recovered_and_every_prefix_is_one_node(prompts: list[Li
             assert shown.ordinal == ordinal
             assert prompts[shown.prompt].spans[shown.ordinal].content == span.content
             assert (shown.start, shown.length) == (path[span.start], span.length)
-    assert (ancestor_mask(trie) == naive_ancestors(trie)).all()
+    wide = trie.size + 2  # two places of padding, which see themselves only
+    mask = masks([trie], Attention(("full_attention",)), wide, torch.float32, torch.device("cpu"))
+    assert isinstance(mask, torch.Tensor)
+    seen = (mask[0, 0] == 0).numpy()
+    assert (seen[: trie.size, : trie.size] == naive_ancestors(trie)).all()
+    assert not seen[: trie.size, trie.size :].any()
+    assert seen[trie.size :].sum(axis=1).tolist() == [1, 1]
     assert (trie.parents < np.arange(trie.size)).all()
     assert [image.start for image in trie.images] == sorted(image.start for image in trie.images)
     assert int((trie.blocks >= 0).sum()) == sum(image.length for image in trie.images)

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from tests.items import mcq, shown
+from tests.plain import score_plain
 from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.readouts.native import native_record
-from thinkgap.scoring.plain import score_plain
 from thinkgap.scoring.readings import ReadOptions, read_labels
 from thinkgap.scoring.vocabulary import AMBIGUOUS_WORDS, REASONING_WORDS, ReasoningTokens, reasoning_tokens
 from thinkgap.types import Condition, Prompt, Request

@@ -8,9 +8,9 @@ Knows no chat template and no tokenizer.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from thinkgap.data.checks import PLACEHOLDER
 from thinkgap.types import Condition, Placement, Presentation
 
 # Answer-format lines of the inertia study, byte-exact: `boxed{}` first without, then with, its backslash.
@@ -19,7 +19,6 @@ ANSWER_FORMAT = {
     "bool": r"Put only the final yes/no answer in boxed{}, e.g. \boxed{yes}.",
     "open": r"Put the final answer in boxed{}, e.g. \boxed{72}.",
 }
-IMAGE_MARK = re.compile(r"<image (\d+)>")
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def split_at_images(text: str, n_images: int) -> list[str | int]:
     pieces: list[str | int] = []
     named: set[int] = set()
     end = 0
-    for match in IMAGE_MARK.finditer(text):
+    for match in PLACEHOLDER.finditer(text):
         number = int(match.group(1)) - 1
         if not 0 <= number < n_images:
             continue

@@ -52,7 +52,7 @@ def choose(backend: HFBackend, asked: Scoring) -> Choice:
         ModelError: `asked` is not exact for this model.
     """
     if asked is Scoring.plain:
-        return Choice(Scoring.plain, "asked for")
+        return Choice(Scoring.plain, "every prompt is computed whole")
     refusal, error = packed_refusal(backend)
     if not refusal:
         return Choice(Scoring.packed, "the ancestor mask reproduces plain scoring", error)

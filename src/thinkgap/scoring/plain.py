@@ -6,42 +6,16 @@ The faster paths must agree with this one to 1e-4 in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
 from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
 from thinkgap.scoring.memory import in_halves
-from thinkgap.scoring.readings import ReadOptions, read_labels
-from thinkgap.types import Reading
 
 Result = TypeVar("Result")
-
-
-class NextTokenModel(Protocol):
-    """Anything that gives float32 next-token logits `[B, V]` of prompts."""
-
-    def next_token_logits(self, prompts: Sequence[PreparedPrompt]) -> Tensor:
-        """Logits of the token after each prompt."""
-        ...
-
-
-def score_plain(
-    model: NextTokenModel, prompts: Sequence[PreparedPrompt], batch_size: int, options: ReadOptions | None = None
-) -> list[Reading]:
-    """Readings in the order of `prompts`.
-
-    Raises:
-        ModelError: one prompt does not fit into memory, or logits that are not finite.
-    """
-
-    def read(batch: Sequence[PreparedPrompt]) -> list[Reading]:
-        return read_labels(model.next_token_logits(batch), [prepared.prompt for prepared in batch], options)
-
-    return in_batches(prompts, batch_size, read)
 
 
 def forward_plain(backend: Any, prompts: Sequence[PreparedPrompt], wanted: Wanted | None = None) -> Rows:

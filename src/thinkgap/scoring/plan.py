@@ -134,12 +134,6 @@ def build_trie(prompts: Sequence[LinearPrompt]) -> Trie:
     return Trie(tokens, parents, depths, ends, positions, blocks, reads, images, int(lengths.sum()))
 
 
-def ancestor_mask(trie: Trie) -> NDArray[np.bool_]:
-    """`[N, N]`: whether the column's node is an ancestor of the row's node, or the node itself."""
-    nodes = np.arange(trie.size)
-    return (nodes[None, :] <= nodes[:, None]) & (nodes[:, None] < trie.ends[None, :])
-
-
 def _codes(prompts: Sequence[LinearPrompt]) -> list[NDArray[np.uint32]]:
     """Per prompt its tokens as numbers that are equal exactly if the tokens may be merged."""
     known: dict[tuple[str, int, int], int] = {}
