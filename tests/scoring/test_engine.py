@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,13 @@ def test_a_model_that_ignores_the_mask_is_found_by_numbers(
     tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = tiny_backend("llama")
-    monkeypatch.setattr(packed, "masks", lambda tries, attention, width, *_: torch.zeros(len(tries), 1, width, width))
+    original = packed.layout_of
+
+    def unmasked(*arguments: Any) -> Any:
+        layout = original(*arguments)
+        return replace(layout, masks={kind: torch.zeros_like(mask) for kind, mask in layout.masks.items()})
+
+    monkeypatch.setattr(packed, "layout_of", unmasked)
     choice = check.choose(backend, Scoring.auto)
     assert choice.method is Scoring.plain
     assert "packed texts differ from plain ones" in choice.reason

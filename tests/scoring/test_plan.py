@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkgap.backends.attention import Attention
-from thinkgap.scoring.packed import masks
 from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
 
 IMAGE = 9
@@ -70,13 +65,8 @@ def test_every_prompt_is_recovered_and_every_prefix_is_one_node(prompts: list[Li
             assert shown.ordinal == ordinal
             assert prompts[shown.prompt].spans[shown.ordinal].content == span.content
             assert (shown.start, shown.length) == (path[span.start], span.length)
-    wide = trie.size + 2  # two places of padding, which see themselves only
-    mask = masks([trie], Attention(("full_attention",)), wide, torch.float32, torch.device("cpu"))
-    assert isinstance(mask, torch.Tensor)
-    seen = (mask[0, 0] == 0).numpy()
-    assert (seen[: trie.size, : trie.size] == naive_ancestors(trie)).all()
-    assert not seen[: trie.size, trie.size :].any()
-    assert seen[trie.size :].sum(axis=1).tolist() == [1, 1]
+    nodes = np.arange(trie.size)
+    assert (((nodes <= nodes[:, None]) & (nodes[:, None] < trie.ends)) == naive_ancestors(trie)).all()
     assert (trie.parents < np.arange(trie.size)).all()
     assert [image.start for image in trie.images] == sorted(image.start for image in trie.images)
     assert int((trie.blocks >= 0).sum()) == sum(image.length for image in trie.images)
@@ -122,21 +112,16 @@ def test_nothing_to_plan(prompts: list[LinearPrompt]) -> None:
         build_trie(prompts)
 
 
-def test_thirty_prompts_are_planned_in_milliseconds() -> None:
+def test_what_thirty_prompts_share_is_there_once() -> None:
     rng = np.random.default_rng(0)
     context = rng.integers(0, 5000, 150)
     options = [rng.integers(0, 5000, 30) for _ in range(5)]
-    triggers = [rng.integers(0, 5000, 12) for _ in range(6)]
+    triggers = [rng.integers(5000, 9000, 12) for _ in range(6)]
     prompts = [
         LinearPrompt(tuple(map(int, np.concatenate([context, option, trigger]))))
         for option in options
         for trigger in triggers
     ]
-    seconds = []
     trie = build_trie(prompts)
-    for _ in range(20):
-        before = time.perf_counter()
-        build_trie(prompts)
-        seconds.append(time.perf_counter() - before)
-    assert trie.size <= 150 + 5 * 30 + 30 * 12
-    assert min(seconds) < 0.01, f"{min(seconds) * 1e3:.1f} ms"
+    assert 0 <= 150 + 5 * 30 + 30 * 12 - trie.size <= 10, "but for first tokens that happen to be equal"
+    assert trie.n_linear == 30 * 192

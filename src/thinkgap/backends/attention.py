@@ -20,6 +20,8 @@ class Attention:
     """Tokens that a sliding layer sees, the token itself included."""
     image_blocks: bool = False
     """Whether the tokens of one image see each other in both directions."""
+    implementation: str = "sdpa"
+    """The model's attention implementation."""
     refusal: str = ""
     """Why a mask of our own cannot be exact; empty if it can."""
 
@@ -44,4 +46,4 @@ def attention_of(model: Any) -> Attention:
         image_blocks = model.config.model_type == "gemma3"
         if not image_blocks:
             refusal = f"{type(model).__name__} attends in both directions in a way that is not known here"
-    return Attention(kinds, window, image_blocks, refusal)
+    return Attention(kinds, window, image_blocks, str(implementation), refusal)

@@ -66,7 +66,7 @@ class Engine:
     backend: HFBackend
     choice: Choice
     batch_tokens: int = tokens_per_pass(on_accelerator=False)
-    """Planned tokens of a packed pass, padding included; a group that is larger has a pass of its own."""
+    """Planned tokens of a packed pass; a group that is larger has a pass of its own."""
     batch_size: int = 16
     """Prompts of a plain pass."""
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -136,12 +136,13 @@ class Engine:
 
     def _batches(self, ordered: Sequence[tuple[int, Planned]]) -> list[list[tuple[int, Planned]]]:
         batches: list[list[tuple[int, Planned]]] = []
+        room = 0
         for number, planned in ordered:
-            # The first of a batch is its longest, to which all its rows are padded.
-            if batches and (len(batches[-1]) + 1) * batches[-1][0][1].trie.size <= self.batch_tokens:
-                batches[-1].append((number, planned))
-            else:
-                batches.append([(number, planned)])
+            if not batches or planned.trie.size > room:
+                batches.append([])
+                room = self.batch_tokens
+            batches[-1].append((number, planned))
+            room -= planned.trie.size
         return batches
 
     def _packed(self, batch: Sequence[Planned]) -> list[list[Scored]]:

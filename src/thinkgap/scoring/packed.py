@@ -1,8 +1,7 @@
 """One forward pass over tries: an ancestor mask, explicit positions, logits at the read nodes only.
 
 A node sees its ancestors and itself, so its state is that of the last token of the linear prompt that ends in it.
-Each row of the batch is one trie. Knows masks and layouts; what a family's layers see comes from
-`backends.attention`.
+The tries stand one after the other in one row, without padding. Knows no mask; those are `trie_attention`'s.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from thinkgap.backends.attention import Attention, attention_of
+from thinkgap.backends.attention import attention_of
 from thinkgap.backends.families import position_axes
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.images import image_parts, image_runs
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
 from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
+from thinkgap.scoring.trie_attention import layout_of, trie_attention
 
 
 @dataclass(frozen=True)
@@ -56,61 +56,33 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
     """Logits, and states if `wanted`, of every prompt of `batch`, trie after trie."""
     model, device = backend.model, backend.device
     tries = [planned.trie for planned in batch]
-    width = max(trie.size for trie in tries)
-    ids = _padded([trie.tokens for trie in tries], width, backend.pad_id)
+    attention = attention_of(model)
+    layout = layout_of(tries, attention, model.dtype, device, attention.implementation)
     axes = position_axes(model)
-    positions = np.zeros((axes, len(tries), width), np.int64)
-    for row, trie in enumerate(tries):
-        positions[:, row, : trie.size] = trie.positions
+    # Prompts without an image count on one axis also where images have three.
+    given = [np.broadcast_to(trie.positions, (axes, trie.size)) for trie in tries]
+    positions = torch.from_numpy(np.concatenate(given, axis=1)).to(device)
+    starts = np.cumsum([0, *(trie.size for trie in tries)])
+    reads = np.concatenate([trie.reads + start for trie, start in zip(tries, starts, strict=False)])
     # Prompts that end in the same node share a row of logits.
-    reads = [np.unique(trie.reads, return_inverse=True) for trie in tries]
-    kept = _padded([nodes for nodes, _ in reads], max(len(nodes) for nodes, _ in reads), 0)
-    rows = torch.from_numpy(kept).to(device)
+    kept, row_of = np.unique(reads, return_inverse=True)
+    rows = torch.from_numpy(kept)[None].to(device)
     capture = Capture(backend.structure, rows, wanted) if wanted is not None else None
-    with capture or nullcontext():
+    with capture or nullcontext(), trie_attention(model, layout):
         output = model(
-            input_ids=torch.from_numpy(ids).to(device),
-            position_ids=torch.from_numpy(positions if axes > 1 else positions[0]).to(device),
-            attention_mask=masks(tries, attention_of(model), width, model.dtype, device),
+            input_ids=torch.from_numpy(np.concatenate([trie.tokens for trie in tries]))[None].to(device),
+            position_ids=positions[:, None] if axes > 1 else positions,
+            attention_mask=layout.attention_mask,
             logits_to_keep=rows,
             use_cache=False,
             **_images(batch, device, model.dtype),
         )
-    where = torch.tensor([(row, int(at)) for row, (_, ats) in enumerate(reads) for at in ats.reshape(-1)])
-    sequence, column = where.to(output.logits.device).unbind(-1)
-    states = None
-    if capture is not None:
-        found = capture.states()
-        states = found[sequence.to(found.device), column.to(found.device)]
-    return Rows(output.logits[sequence, column].float(), states)
-
-
-def masks(
-    tries: Sequence[Trie], attention: Attention, width: int, dtype: torch.dtype, device: torch.device
-) -> Tensor | dict[str, Tensor]:
-    """Additive `[B, 1, width, width]` mask, or one per kind of layer where a model has several kinds.
-
-    Padding sees itself only, so that no row of the softmax is empty.
-    """
-    nodes = torch.arange(width, device=device)
-    ends = nodes.repeat(len(tries), 1) + 1
-    for row, trie in enumerate(tries):
-        ends[row, : trie.size] = torch.from_numpy(trie.ends).to(device)
-    seen = (nodes <= nodes[:, None]) & (nodes[:, None] < ends[:, None, :])
-    if attention.image_blocks and any(trie.images for trie in tries):
-        blocks = torch.from_numpy(_padded([trie.blocks for trie in tries], width, -1)).to(device)
-        seen |= (blocks[:, :, None] == blocks[:, None, :]) & (blocks[:, None, :] >= 0)
-    found = {}
-    for kind in attention.kinds:
-        visible = seen
-        if kind == "sliding_attention" and attention.window is not None:
-            # Windows count tokens of the linear prompt, which rotary positions of images do not.
-            depths = torch.from_numpy(_padded([trie.depths for trie in tries], width, 0)).to(device)
-            visible = seen & (depths[:, :, None] - depths[:, None, :] < attention.window)
-        # Added as numbers: a boolean mask is converted again in every layer.
-        hidden = torch.finfo(dtype).min
-        found[kind] = torch.zeros(visible.shape, dtype=dtype, device=device).masked_fill_(~visible, hidden)[:, None]
-    return found if len(found) > 1 else next(iter(found.values()))
+    where = torch.from_numpy(row_of.reshape(-1))
+    logits = output.logits[0, where.to(output.logits.device)].float()
+    if capture is None:
+        return Rows(logits, None)
+    states = capture.states()[0]
+    return Rows(logits, states[where.to(states.device)])
 
 
 def _images(batch: Sequence[Planned], device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
@@ -126,10 +98,3 @@ def _images(batch: Sequence[Planned], device: torch.device, dtype: torch.dtype) 
                 gathered.setdefault(key, []).append(value)
     joined = {key: torch.cat(values).to(device) for key, values in gathered.items()}
     return {key: value.to(dtype) if value.is_floating_point() else value for key, value in joined.items()}
-
-
-def _padded(rows: Sequence[Any], width: int, fill: int) -> Any:
-    table = np.full((len(rows), width), fill, np.int64)
-    for row, values in enumerate(rows):
-        table[row, : len(values)] = values
-    return table

@@ -15,6 +15,9 @@ from thinkgap.errors import ModelError
 from thinkgap.scoring.vocabulary import ReasoningTokens
 from thinkgap.types import Prompt, Reading
 
+# Its exponential is 0 in float32.
+_LEAST = -1e4
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -49,7 +52,8 @@ def read_labels(logits: Tensor, prompts: Sequence[Prompt], options: ReadOptions 
     masses = {}
     for name, ids in _sets(options.reasoning).items():
         masses[name] = probabilities[:, list(ids)].sum(-1).tolist()
-    entropies = torch.special.entr(probabilities).sum(-1).tolist()
+    # A token that cannot come adds nothing; torch.special.entr would take every logarithm again.
+    entropies = (-(probabilities * logprobs.clamp(min=_LEAST)).sum(-1)).tolist()
     tops = logprobs.topk(min(options.top_k, logprobs.shape[-1]), dim=-1) if options.top_k else None
     # One transfer per figure, not one per prompt: each would wait for the accelerator.
     values, ids, firsts, rank_list = labels.tolist(), top_ids.tolist(), top_logprobs.tolist(), ranks.tolist()
