@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from thinkgap.backends.image_memo import ImageMemo
 from thinkgap.errors import ConfigError, ModelError, PromptError
 from thinkgap.prompts.build import Encoded
 from thinkgap.prompts.render import Message
@@ -61,6 +62,8 @@ class TextFormat:
                 f"{self.name} has no chat template: set prompt.chat_template=false to send plain text (base models)"
             )
         self.start_ids = self._find_start_ids()
+        if self.is_vision:
+            self.processor.image_processor = ImageMemo(self.processor.image_processor)
         if self.chat_template:
             self._check_switch()
             between = self._find_joiner()
@@ -156,7 +159,7 @@ class TextFormat:
         batch = dict(
             self.processor(
                 text=[text],
-                images=[open_image(image) for image in images] or None,
+                images=self.processor.image_processor.pictures(images, open_image) or None,
                 add_special_tokens=False,
                 return_tensors="pt",
             )
@@ -208,7 +211,7 @@ def describe_format(fmt: TextFormat) -> dict[str, Any]:
     if fmt.is_vision:
         image_processor = fmt.processor.image_processor
         described["keeps_image_order"] = fmt.keeps_image_order
-        described["image_processor"] = {"class": type(image_processor).__name__} | {
+        described["image_processor"] = {"class": type(image_processor.inner).__name__} | {
             key: value for key, value in image_processor.to_dict().items() if _plain(value)
         }
     return described
