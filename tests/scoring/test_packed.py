@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.models import FAMILIES
+from tests.models import FAMILIES, VISION
 from tests.scoring.prompts import groups
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring import packed
@@ -118,28 +118,48 @@ def test_image_positions_matter(
         assert_equal(forward_packed(backend, [plan_prompts(backend, group)], ALL), expected)
 
 
-@pytest.mark.parametrize("family", ["qwen25vl", "llava"])
-def test_an_image_is_encoded_once(
-    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = tiny_backend(family)
-    planned = plan_prompts(backend, groups(backend, picture)[2])
-    assert len(planned.prompts) == 18
+def encoded_rows(backend: Any, run: Callable[[], Any]) -> list[int]:
+    """Rows of pixels that each call of the vision tower gets while `run()` is going on."""
     tower: Any = backend.model.model
     tower = getattr(tower, "visual", None) or tower.vision_tower
-    images: list[int] = []
+    rows: list[int] = []
 
     def count(module: Any, args: Any, kwargs: Any) -> None:
         value = args[0] if args else kwargs.get("pixel_values", kwargs.get("hidden_states"))
-        images.append(len(value))
+        rows.append(len(value))
 
     handle = tower.register_forward_pre_hook(count, with_kwargs=True)
     try:
-        forward_packed(backend, [planned])
+        run()
     finally:
         handle.remove()
+    return rows
+
+
+@pytest.mark.parametrize("family", VISION)
+def test_an_image_is_encoded_once(family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]) -> None:
+    backend = tiny_backend(family)
+    planned = plan_prompts(backend, groups(backend, picture)[2])
+    assert len(planned.prompts) == 18
     once = planned.prompts[0].tensors["pixel_values"]
-    assert images == [len(once)]
+    assert encoded_rows(backend, lambda: forward_packed(backend, [planned])) == [len(once)]
+
+
+@pytest.mark.parametrize("family", VISION)
+def test_an_image_in_several_places_is_encoded_once(
+    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    """Three pictures are options under three orders, unless the template moves them; other items show them too."""
+    backend = tiny_backend(family)
+    planned = [plan_prompts(backend, group) for group in groups(backend, picture)[2:]]
+    assert sum(len(one.trie.images) for one in planned) >= 8
+    got: list[Rows] = []
+    rows = encoded_rows(backend, lambda: got.append(forward_packed(backend, planned, ALL)))
+    # The item with three options that are pictures shows every picture of the four items.
+    assert rows == [len(planned[2].prompts[0].tensors["pixel_values"])]
+    expected = [plain(backend, one.prompts) for one in planned]
+    states = torch.cat([one.states for one in expected if one.states is not None])
+    assert_equal(got[0], Rows(torch.cat([one.logits for one in expected]), states))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

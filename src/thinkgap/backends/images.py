@@ -1,11 +1,12 @@
 """Which image tokens, and which rows of the processor's tensors, belong to which image of a prompt.
 
-Processors concatenate the images of a prompt; sharing an image between prompts needs them apart. Knows tensor shapes,
-no model family by name.
+Processors concatenate the images of a prompt; sharing an image between prompts needs them apart, and encoding it once
+needs them in the order of their tokens again. Knows tensor shapes, no model family by name.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,6 +71,35 @@ def image_parts(tensors: Mapping[str, Any], n_images: int) -> list[dict[str, Any
         for part, piece in zip(parts, pieces, strict=True):
             part[key] = piece
     return parts
+
+
+def image_inputs(model: Any, distinct: Sequence[Mapping[str, Any]], order: Sequence[int]) -> dict[str, Any]:
+    """What a forward pass takes for the images of its tokens, each distinct image encoded once.
+
+    Args:
+        model: an image-text model.
+        distinct: the processor's tensors of each distinct image, on the model's device.
+        order: for each image of the pass, in the order of its tokens, its index in `distinct`.
+    """
+    if len(distinct) == len(order) or "mm_encoder_outputs" not in inspect.signature(type(model).forward).parameters:
+        return _together([distinct[index] for index in order])
+    features = model.get_image_features(**_together(distinct), return_dict=True)
+    features.pooler_output = _picked(features.pooler_output, order)
+    layers = getattr(features, "deepstack_features", None)
+    if layers is not None:
+        features.deepstack_features = [_picked(layer, order) for layer in layers]
+    return {"mm_encoder_outputs": {"image": features}}
+
+
+def _together(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {key: torch.cat([part[key] for part in parts]) for key in (parts[0] if parts else ())}
+
+
+def _picked(features: Any, order: Sequence[int]) -> Any:
+    """Per image: a tensor `[n, ...]`, or one entry an image."""
+    if isinstance(features, torch.Tensor):
+        return features[list(order)]
+    return [features[index] for index in order]
 
 
 def _inner(edges: Sequence[int]) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from thinkgap.backends.attention import attention_of
 from thinkgap.backends.families import position_axes
 from thinkgap.backends.hf import HFBackend
-from thinkgap.backends.images import image_parts, image_runs
+from thinkgap.backends.images import image_inputs, image_parts, image_runs
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
 from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
@@ -75,7 +75,7 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
             attention_mask=layout.attention_mask,
             logits_to_keep=rows,
             use_cache=False,
-            **_images(batch, device, model.dtype),
+            **_images(model, batch, device),
         )
     where = torch.from_numpy(row_of.reshape(-1))
     logits = output.logits[0, where.to(output.logits.device)].float()
@@ -85,16 +85,24 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
     return Rows(logits, states[where.to(states.device)])
 
 
-def _images(batch: Sequence[Planned], device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
-    """Image tensors of every occurrence in the order of the packed tokens."""
-    gathered: dict[str, list[Tensor]] = {}
+def _images(model: Any, batch: Sequence[Planned], device: torch.device) -> dict[str, Any]:
+    """Inputs for the images of the packed tokens; equal ones, in whatever trie, are encoded once."""
+    found: dict[tuple[str, int], dict[str, Tensor]] = {}
+    order: list[tuple[str, int]] = []
     for planned in batch:
         parts: dict[int, list[dict[str, Tensor]]] = {}
         for image in planned.trie.images:
+            prepared = planned.prompts[image.prompt]
+            key = (prepared.prompt.images[image.ordinal].sha256, image.length)
+            order.append(key)
+            if key in found:
+                continue
             if image.prompt not in parts:
-                prepared = planned.prompts[image.prompt]
                 parts[image.prompt] = image_parts(prepared.tensors, len(prepared.prompt.images))
-            for key, value in parts[image.prompt][image.ordinal].items():
-                gathered.setdefault(key, []).append(value)
-    joined = {key: torch.cat(values).to(device) for key, values in gathered.items()}
-    return {key: value.to(dtype) if value.is_floating_point() else value for key, value in joined.items()}
+            own = parts[image.prompt][image.ordinal]
+            found[key] = {
+                name: value.to(device, model.dtype if value.is_floating_point() else None)
+                for name, value in own.items()
+            }
+    index = {key: number for number, key in enumerate(found)}
+    return image_inputs(model, list(found.values()), [index[key] for key in order])
