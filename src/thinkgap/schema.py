@@ -90,6 +90,15 @@ class Scoring(Enum):
     plain = "plain"
 
 
+class StateDtype(Enum):
+    """How hidden states are stored; `auto` is the model's own type, which loses nothing."""
+
+    auto = "auto"
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
 class ServedApi(Enum):
     """Request format of a served model."""
 
@@ -257,6 +266,22 @@ class PromptConfig:
 
 
 @dataclass
+class CaptureConfig:
+    """Which hidden states at the read position are kept for probes."""
+
+    enabled: bool = False
+    """Whether to keep any."""
+    layers: Optional[List[int]] = None
+    """Layers after which the raw residual is kept, negative ones counted from the last; null is all."""
+    embeddings: bool = False
+    """Whether to keep the residual before the first layer too."""
+    final_norm: bool = False
+    """Whether to keep the last state after the final norm too."""
+    dtype: StateDtype = StateDtype.auto
+    """Type on disk."""
+
+
+@dataclass
 class EvaluationConfig:
     """What is measured."""
 
@@ -270,6 +295,15 @@ class EvaluationConfig:
     """Orders in which each item's options are shown: the source's own first, then seeded ones."""
     verify: int = 0
     """Prompts, drawn at random, that are scored plainly again at the end to report the largest difference."""
+    top_k: int = 5
+    """Most probable tokens that are recorded."""
+    lens: bool = False
+    """Whether to read every layer through the model's own norm and head (logit lens) too."""
+    capture: CaptureConfig = field(default_factory=CaptureConfig)
+    """Hidden states."""
+    reuse: bool = True
+    """Whether to take what an earlier run computed of the same prompts with the same model, and keep what this one
+    computes."""
     items: int = 2
     """Items that `prompts` shows."""
 
@@ -316,6 +350,8 @@ class PathsConfig:
     """Root of run folders."""
     cache_dir: str = "~/.cache/thinkgap"
     """Converted models."""
+    cells_dir: str = "~/.cache/thinkgap/cells"
+    """Finished cells: readings and hidden states by prompt and model, shared by all runs."""
 
 
 @dataclass

@@ -224,6 +224,17 @@ class Record:
     top_token_id: int
     top_token: str
     top_logprob: float
+    entropy: float
+    gold_rank: int
+    reasoning_mass: float
+    reasoning_mass_strict: float
+    top_ids: tuple[int, ...]
+    """The most probable tokens, as many as were asked for, with their texts and log-probabilities."""
+    top_tokens: tuple[str, ...]
+    top_logprobs: tuple[float, ...]
+    lens_label_logprobs: tuple[tuple[float, ...], ...]
+    """Per layer, `label_logprobs` as the model's own norm and head read them there; empty if not asked for."""
+    lens_label_mass: tuple[float, ...]
     n_tokens: int
     n_image_tokens: int
     prompt_sha256: str

@@ -14,6 +14,7 @@ from tests.plain import score_plain
 from thinkgap.errors import ModelError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.readouts.native import native_record
+from thinkgap.scoring.engine import Scored
 from thinkgap.scoring.readings import ReadOptions, read_labels
 from thinkgap.scoring.vocabulary import AMBIGUOUS_WORDS, REASONING_WORDS, ReasoningTokens, reasoning_tokens
 from thinkgap.types import Condition, Prompt, Request
@@ -164,7 +165,8 @@ def test_the_record_keeps_slot_and_content_apart() -> None:
     """Contents shown as 2, 0, 1; the most probable label is slot 1, so the prediction is content 0, which is gold."""
     asked = prompt(((0,), (1,), (2,)), order=(2, 0, 1))
     (reading,) = read_labels(torch.tensor([[0.0, 2.0, 1.0]]), [asked])
-    record = native_record(asked, reading, "B")
+    record = native_record(Scored(asked, reading), "abcde".__getitem__)
+    assert record.top_token == "b"
     assert (record.pred_slot, record.pred_content) == (1, 0)
     assert (record.gold_slot, record.gold_content) == (1, 0)
     assert record.correct
@@ -177,8 +179,8 @@ def test_ties_are_marked_and_not_given_to_the_first_slot() -> None:
     for n in range(400):
         asked = prompt(((0,), (1,), (2,), (3,)), f"item {n}")
         (reading,) = read_labels(torch.zeros(1, 5), [asked])
-        record = native_record(asked, reading, "")
+        record = native_record(Scored(asked, reading), str)
         assert record.tied
-        assert record == native_record(asked, reading, ""), "the draw is stable"
+        assert record == native_record(Scored(asked, reading), str), "the draw is stable"
         slots.append(record.pred_slot)
     assert all(70 <= slots.count(slot) <= 130 for slot in range(4)), slots

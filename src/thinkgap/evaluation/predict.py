@@ -118,13 +118,11 @@ class RecordWriter(BasePredictionWriter):
     ) -> None:
         """Keep the batch, and write a shard when enough has gathered."""
         scored: list[ScoredItem] = prediction
-        decode = self.engine.backend.fmt.tokenizer.decode
+        tokenizer = self.engine.backend.fmt.tokenizer
         for item in scored:
             if item.excluded is not None:
                 self.predicted.excluded[item.item_id] = item.excluded
-            self.waiting += [
-                native_record(one.prompt, one.reading, decode([one.reading.top_token_id])) for one in item.scored
-            ]
+            self.waiting += [native_record(one, lambda token: tokenizer.decode([token])) for one in item.scored]
             self.predicted.n_prompts += len(item.scored)
         self.done += len(scored)
         self.bar.update(len(scored))

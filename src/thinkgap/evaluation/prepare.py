@@ -19,7 +19,8 @@ from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.schema import BackendKind, CaptureConfig, EvaluateConfig
+from thinkgap.scoring.capture import Wanted
 from thinkgap.scoring.engine import Engine, tokens_per_pass
 from thinkgap.scoring.readings import ReadOptions
 from thinkgap.scoring.vocabulary import reasoning_tokens
@@ -88,7 +89,7 @@ def _check_settings(cfg: EvaluateConfig) -> None:
             "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
             "model.device_map=auto, and use -m for several models or data sets"
         )
-    for name, least in (("batch_size", 1), ("batch_tokens", 1), ("permutations", 1), ("verify", 0)):
+    for name, least in (("batch_size", 1), ("batch_tokens", 1), ("permutations", 1), ("verify", 0), ("top_k", 0)):
         if (value := getattr(cfg.evaluation, name)) is not None and value < least:
             raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
     if cfg.model.max_length is not None and cfg.model.max_length < 1:
@@ -122,8 +123,30 @@ def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:
         cfg.scoring,
         batch_tokens=cfg.evaluation.batch_tokens or tokens_per_pass(_on_accelerator(cfg)),
         batch_size=cfg.evaluation.batch_size,
-        options=ReadOptions(reasoning_tokens(backend.fmt.tokenize)),
+        options=ReadOptions(reasoning_tokens(backend.fmt.tokenize), cfg.evaluation.top_k),
+        wanted=_wanted(cfg.evaluation.capture, len(backend.structure.layers)),
+        lens=cfg.evaluation.lens,
     )
+
+
+def _wanted(cfg: CaptureConfig, n_layers: int) -> Wanted | None:
+    """Which states to keep.
+
+    Raises:
+        ConfigError: a layer that the model does not have.
+    """
+    if not cfg.enabled:
+        return None
+    layers = None
+    if cfg.layers is not None:
+        outside = [layer for layer in cfg.layers if not -n_layers <= layer < n_layers]
+        if outside:
+            raise ConfigError(
+                f"evaluation.capture.layers: the model has layers 0 to {n_layers - 1} (or -1 to -{n_layers}), "
+                f"not {outside[0]}"
+            )
+        layers = tuple(sorted({layer % n_layers for layer in cfg.layers}))
+    return Wanted(layers, cfg.embeddings, cfg.final_norm)
 
 
 def _on_accelerator(cfg: EvaluateConfig) -> bool:

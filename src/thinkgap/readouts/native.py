@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable
 
-from thinkgap.types import Prompt, Reading, Record
+from thinkgap.scoring.engine import Scored
+from thinkgap.types import Record
 
 READOUT = "native"
 
 
-def native_record(prompt: Prompt, reading: Reading, top_token: str) -> Record:
+def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
     """The row that one reading becomes; absent options cannot be predicted because they have no label.
 
     Args:
-        prompt: what was read.
-        reading: label log-probabilities by slot.
-        top_token: text of the most probable token.
+        scored: a prompt with what was read, label log-probabilities by slot.
+        decode: token id -> text.
     """
+    prompt, reading = scored.prompt, scored.reading
     presentation, item = prompt.presentation, prompt.presentation.item
+    assert reading.gold_rank is not None, "a question with labels has a right one"
     best = max(reading.label_logprobs)
     tied = [slot for slot, logprob in enumerate(reading.label_logprobs) if logprob == best]
     slot = tied[0] if len(tied) == 1 else tied[_draw(f"{item.id}\0{presentation.name}", len(tied))]
@@ -44,8 +48,17 @@ def native_record(prompt: Prompt, reading: Reading, top_token: str) -> Record:
         label_mass=reading.label_mass,
         label_token_ids=prompt.label_ids,
         top_token_id=reading.top_token_id,
-        top_token=top_token,
+        top_token=decode(reading.top_token_id),
         top_logprob=reading.top_logprob,
+        entropy=reading.entropy,
+        gold_rank=reading.gold_rank,
+        reasoning_mass=math.nan if reading.reasoning_mass is None else reading.reasoning_mass,
+        reasoning_mass_strict=math.nan if reading.reasoning_mass_strict is None else reading.reasoning_mass_strict,
+        top_ids=tuple(token for token, _ in reading.top_tokens),
+        top_tokens=tuple(decode(token) for token, _ in reading.top_tokens),
+        top_logprobs=tuple(logprob for _, logprob in reading.top_tokens),
+        lens_label_logprobs=tuple(layer.label_logprobs for layer in scored.lens),
+        lens_label_mass=tuple(layer.label_mass for layer in scored.lens),
         n_tokens=len(prompt.input_ids),
         n_image_tokens=prompt.n_image_tokens,
         prompt_sha256=prompt.sha256,

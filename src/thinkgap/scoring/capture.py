@@ -18,16 +18,22 @@ from thinkgap.backends.families import Structure
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which states to keep beside the raw residual after every layer."""
+    """Which states to keep; the raw residual after every layer if not told otherwise."""
 
+    layers: tuple[int, ...] | None = None
+    """Layers after which to keep the residual, ascending from 0; None is all."""
     embeddings: bool = False
     """The residual before the first layer, put first."""
     final_norm: bool = False
     """The last state after the final norm, put last."""
 
+    def kept(self, n_layers: int) -> list[int]:
+        """Numbers of the layers, of a model with so many."""
+        return list(range(n_layers) if self.layers is None else self.layers)
+
     def names(self, n_layers: int) -> list[str]:
         """What each entry of a captured stack is."""
-        inner = [f"layer_{layer}" for layer in range(n_layers)]
+        inner = [f"layer_{layer}" for layer in self.kept(n_layers)]
         return ["embeddings"] * self.embeddings + inner + ["final_norm"] * self.final_norm
 
 
@@ -59,8 +65,8 @@ class Capture:
         if self.wanted.embeddings:
             first = self.structure.layers[0]
             self._handles.append(first.register_forward_pre_hook(self._before, with_kwargs=True))
-        for layer in self.structure.layers:
-            self._handles.append(layer.register_forward_hook(self._after))
+        for number in self.wanted.kept(len(self.structure.layers)):
+            self._handles.append(self.structure.layers[number].register_forward_hook(self._after))
         if self.wanted.final_norm:
             self._handles.append(self.structure.norm.register_forward_hook(self._after))
         return self

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -171,8 +171,21 @@ class Engine:
         return [by_index[index] for index in range(len(order))]
 
     @property
+    def state_names(self) -> list[str]:
+        """What each entry of `Scored.states` is; empty if none are kept."""
+        return [] if self.wanted is None else self.wanted.names(self.n_layers)
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the model."""
+        return len(self.backend.structure.layers)
+
+    @property
     def _capture(self) -> Wanted | None:
-        return self.wanted or (Wanted() if self.lens else None)
+        """What a pass keeps: a lens needs every layer, whichever of them are wanted."""
+        if not self.lens:
+            return self.wanted
+        return replace(self.wanted, layers=None) if self.wanted is not None else Wanted()
 
     def _read(self, rows: Rows, prompts: Sequence[PreparedPrompt]) -> list[Scored]:
         asked = [prepared.prompt for prepared in prompts]
@@ -184,8 +197,10 @@ class Engine:
         if self.lens and rows.states is not None:
             lenses = self._lenses(rows.states, asked, readings)
         states: list[Tensor] | list[None] = [None] * len(asked)
-        if self.wanted is not None and rows.states is not None:
-            states = list(rows.states.cpu())
+        if self._capture and self.wanted and rows.states is not None:
+            captured = self._capture.names(self.n_layers)
+            chosen = [captured.index(name) for name in self.state_names]
+            states = list((rows.states if len(chosen) == len(captured) else rows.states[:, chosen]).cpu())
         return [Scored(*each) for each in zip(asked, readings, states, lenses, strict=True)]
 
     @torch.inference_mode()
@@ -193,7 +208,7 @@ class Engine:
         """Readings of each raw state through final norm and head, whose statistics are each layer's own."""
         first = int(self.wanted is not None and self.wanted.embeddings)
         layers = []
-        for layer in range(len(self.backend.structure.layers) - 1):
+        for layer in range(self.n_layers - 1):
             logits = self.backend.structure.logits(states[:, first + layer].to(self.backend.head_device))
             layers.append(read_labels(logits, prompts, self.options))
         return list(zip(*layers, last, strict=True))

@@ -72,7 +72,11 @@ class PromptDataset(Dataset[list[PreparedItem]]):
         """
         self.builder = builder
         n_conditions = len(builder.conditions)
-        ordered = sorted(items, key=_size, reverse=True)
+        largest: dict[tuple[str, ...], tuple[int, int, str]] = {}
+        for item in items:
+            largest[_shared(item)] = max(largest.get(_shared(item), (0, 0, "")), _size(item))
+        # Items that show the same images stand together, so that they share a pass.
+        ordered = sorted(items, key=lambda item: (largest[_shared(item)], _size(item)), reverse=True)
         batches: list[list[Sequence[Presentation]]] = []
         room = 0
         for item in ordered:
@@ -122,10 +126,32 @@ class ScoringModule(pl.LightningModule):
 
     def predict_step(self, batch: list[PreparedItem], batch_idx: int) -> list[ScoredItem]:
         """What the prompts of every item of the batch read, keyed by item."""
-        found = self.engine.score([item.prompts for item in batch])
-        for item, scored in zip(batch, found, strict=True):
-            self.sample.offer(item.prompts, scored)
-        return [ScoredItem(item.item_id, scored, item.excluded) for item, scored in zip(batch, found, strict=True)]
+        scored = iter([one for group in self.engine.score(groups_of(batch, self.engine)) for one in group])
+        found = [ScoredItem(item.item_id, [next(scored) for _ in item.prompts], item.excluded) for item in batch]
+        for item, one in zip(batch, found, strict=True):
+            self.sample.offer(item.prompts, one.scored)
+        return found
+
+
+def groups_of(batch: Sequence[PreparedItem], engine: Engine) -> list[list[PreparedPrompt]]:
+    """The prompts of a batch in order, those of neighbouring items with the same images in one group.
+
+    A group grows to about what a pass holds.
+    """
+    groups: list[list[PreparedPrompt]] = []
+    images: tuple[str, ...] = ()
+    room = 0
+    for item in batch:
+        if not item.prompts:
+            continue
+        own = tuple(image.sha256 for image in item.prompts[0].prompt.presentation.item.images)
+        cost = sum(len(prepared.prompt.input_ids) for prepared in item.prompts) // len(item.prompts)
+        if not groups or not own or own != images or cost > room:
+            groups.append([])
+            images, room = own, engine.batch_tokens
+        groups[-1] += item.prompts
+        room -= cost
+    return groups
 
 
 def batches_of(dataset: PromptDataset) -> DataLoader[list[PreparedItem]]:
@@ -143,6 +169,12 @@ def _estimated_tokens(presentations: Sequence[Presentation], n_conditions: int) 
     shared = _TEMPLATE_TOKENS + (len(item.context) + len(item.question)) // _CHARACTERS_PER_TOKEN
     shared += _IMAGE_TOKENS * len(item.images)
     return shared + len(presentations) * (options + n_conditions * _CONDITION_TOKENS)
+
+
+def _shared(presentations: Sequence[Presentation]) -> tuple[str, ...]:
+    """What items must have in common to share more than a template: their images, or else the item itself."""
+    item = presentations[0].item
+    return tuple(image.sha256 for image in item.images) or (item.id,)
 
 
 def _size(presentations: Sequence[Presentation]) -> tuple[int, int, str]:

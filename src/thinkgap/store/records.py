@@ -48,6 +48,15 @@ SCHEMA = pa.schema(
         pa.field("top_token_id", pa.int32(), nullable=False),
         pa.field("top_token", pa.string(), nullable=False),
         pa.field("top_logprob", pa.float64(), nullable=False),
+        pa.field("entropy", pa.float64(), nullable=False),
+        pa.field("gold_rank", pa.int32(), nullable=False),
+        pa.field("reasoning_mass", pa.float64(), nullable=False),
+        pa.field("reasoning_mass_strict", pa.float64(), nullable=False),
+        pa.field("top_ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("top_tokens", pa.list_(pa.string()), nullable=False),
+        pa.field("top_logprobs", pa.list_(pa.float64()), nullable=False),
+        pa.field("lens_label_logprobs", pa.list_(pa.list_(pa.float64())), nullable=False),
+        pa.field("lens_label_mass", pa.list_(pa.float64()), nullable=False),
         pa.field("n_tokens", pa.int32(), nullable=False),
         pa.field("n_image_tokens", pa.int32(), nullable=False),
         pa.field("prompt_sha256", pa.string(), nullable=False),
@@ -96,11 +105,15 @@ def to_table(records: Sequence[Record]) -> pa.Table:
 def to_records(table: pa.Table) -> list[Record]:
     """Rows of `table` as records; lists become tuples again."""
     columns: dict[str, list[Any]] = {name: table.column(name).to_pylist() for name in SCHEMA.names}
-    for name in ("order", "labels", "label_logprobs"):
-        columns[name] = [tuple(value) for value in columns[name]]
-    columns["label_token_ids"] = [tuple(tuple(ids) for ids in value) for value in columns["label_token_ids"]]
+    for field in SCHEMA:
+        if pa.types.is_list(field.type):
+            columns[field.name] = [_tuples(value) for value in columns[field.name]]
     names = [field.name for field in dataclasses.fields(Record)]
     return [Record(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(entry) for entry in value) if isinstance(value, list) else value
 
 
 def read_table(source: Path | pa.Buffer, columns: Sequence[str] | None = None) -> pa.Table:
