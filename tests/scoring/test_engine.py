@@ -80,15 +80,21 @@ def test_batches_keep_to_the_budget(
     assert max(map(len, sizes)) > 1
 
 
+@pytest.mark.parametrize("method", [Scoring.packed, Scoring.branched])
 @pytest.mark.parametrize("room", [400, 100])
 def test_full_memory_changes_no_result(
-    room: int, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    room: int,
+    method: Scoring,
+    tiny_backend: Callable[[str], Any],
+    picture: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Batches are halved, then tries."""
     backend = tiny_backend("qwen25vl")
     made = groups(backend, picture)[:3]
     expected = Engine.of(backend).score(made)
-    original = engine.forward_packed
+    name = f"forward_{method.name}"
+    original = getattr(engine, name)
     failures: list[int] = []
 
     def small(backend: Any, batch: Any, wanted: Any) -> Any:
@@ -98,8 +104,8 @@ def test_full_memory_changes_no_result(
             raise torch.OutOfMemoryError("no memory")
         return original(backend, batch, wanted)
 
-    tight = Engine.of(backend)
-    monkeypatch.setattr(engine, "forward_packed", small)
+    tight = Engine.of(backend, method)
+    monkeypatch.setattr(engine, name, small)
     assert_same(tight.score(made), expected)
     assert failures
 
@@ -118,7 +124,7 @@ def test_one_prompt_too_large_for_the_memory(
         full.score(groups(backend, picture)[:1])
 
 
-@pytest.mark.parametrize("method", [Scoring.packed, Scoring.plain])
+@pytest.mark.parametrize("method", [Scoring.packed, Scoring.branched, Scoring.plain])
 def test_nan_names_the_item_and_the_first_layer(
     method: Scoring, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
 ) -> None:
@@ -166,8 +172,9 @@ def test_models_that_cannot_branch_fall_back_and_say_so(
         chosen = Engine.of(backend)
     assert chosen.choice.method is Scoring.plain
     assert reason in caplog.text
-    with pytest.raises(ModelError, match="scoring=packed is not exact for llama: .*set scoring=auto"):
-        Engine.of(backend, Scoring.packed)
+    for method in (Scoring.packed, Scoring.branched):
+        with pytest.raises(ModelError, match=f"scoring={method.name} is not exact for llama: .*set scoring=auto"):
+            Engine.of(backend, method)
 
 
 def test_a_model_that_ignores_the_mask_is_found_by_numbers(
@@ -176,7 +183,7 @@ def test_a_model_that_ignores_the_mask_is_found_by_numbers(
     backend = tiny_backend("llama")
     monkeypatch.setattr(packed, "masks", lambda tries, attention, width, *_: torch.zeros(len(tries), 1, width, width))
     choice = check.choose(backend, Scoring.auto)
-    assert choice.method is Scoring.plain
+    assert choice.method is Scoring.branched
     assert "packed texts differ from plain ones" in choice.reason
 
 
@@ -189,7 +196,7 @@ def test_a_model_that_needs_images_apart_is_found_by_numbers(
         packed, "attention_of", lambda model: type(original(model))(original(model).kinds, original(model).window)
     )
     choice = check.choose(backend, Scoring.auto)
-    assert choice.method is Scoring.plain
+    assert choice.method is Scoring.branched
     assert "packed images differ from plain ones" in choice.reason
 
 
@@ -224,10 +231,12 @@ def test_a_released_model_is_scored_packed(smollm2_folder: Path) -> None:
     backend = load_backend(ModelConfig(name="smollm2", path=str(smollm2_folder)), on_accelerator=False)
     choice = check.choose(backend, Scoring.auto)
     assert choice.method is Scoring.packed, choice.reason
-    for _, prompts in check.probes(backend):
-        packed, own = check.differences(backend, prompts)
-        assert 0 < packed < 1e-4
-        assert 0 < own < 1e-4
+    for method in (Scoring.packed, Scoring.branched):
+        assert check.refusal_of(backend, method)[0] == ""
+        for _, prompts in check.probes(backend, method):
+            error, own = check.differences(backend, method, prompts)
+            assert 0 < error < 1e-4
+            assert 0 < own < 1e-4
 
 
 def test_the_allowance_for_a_models_own_spread_is_bounded(

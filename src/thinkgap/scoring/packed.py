@@ -22,7 +22,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.images import image_parts, image_runs
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
-from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
+from thinkgap.scoring.plan import LinearPrompt, Occurrence, Span, Trie, build_trie
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
     model, device = backend.model, backend.device
     tries = [planned.trie for planned in batch]
     width = max(trie.size for trie in tries)
-    ids = _padded([trie.tokens for trie in tries], width, backend.pad_id)
+    ids = padded([trie.tokens for trie in tries], width, backend.pad_id)
     axes = position_axes(model)
     positions = np.zeros((axes, len(tries), width), np.int64)
     for row, trie in enumerate(tries):
         positions[:, row, : trie.size] = trie.positions
     # Prompts that end in the same node share a row of logits.
     reads = [np.unique(trie.reads, return_inverse=True) for trie in tries]
-    kept = _padded([nodes for nodes, _ in reads], max(len(nodes) for nodes, _ in reads), 0)
+    kept = padded([nodes for nodes, _ in reads], max(len(nodes) for nodes, _ in reads), 0)
     rows = torch.from_numpy(kept).to(device)
     capture = Capture(backend.structure, rows, wanted) if wanted is not None else None
     with capture or nullcontext():
@@ -74,7 +74,7 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
             attention_mask=masks(tries, attention_of(model), width, model.dtype, device),
             logits_to_keep=rows,
             use_cache=False,
-            **_images(batch, device, model.dtype),
+            **image_tensors([(one, image) for one in batch for image in one.trie.images], device, model.dtype),
         )
     where = torch.tensor([(row, int(at)) for row, (_, ats) in enumerate(reads) for at in ats.reshape(-1)])
     sequence, column = where.to(output.logits.device).unbind(-1)
@@ -98,14 +98,14 @@ def masks(
         ends[row, : trie.size] = torch.from_numpy(trie.ends).to(device)
     seen = (nodes <= nodes[:, None]) & (nodes[:, None] < ends[:, None, :])
     if attention.image_blocks and any(trie.images for trie in tries):
-        blocks = torch.from_numpy(_padded([trie.blocks for trie in tries], width, -1)).to(device)
+        blocks = torch.from_numpy(padded([trie.blocks for trie in tries], width, -1)).to(device)
         seen |= (blocks[:, :, None] == blocks[:, None, :]) & (blocks[:, None, :] >= 0)
     found = {}
     for kind in attention.kinds:
         visible = seen
         if kind == "sliding_attention" and attention.window is not None:
             # Windows count tokens of the linear prompt, which rotary positions of images do not.
-            depths = torch.from_numpy(_padded([trie.depths for trie in tries], width, 0)).to(device)
+            depths = torch.from_numpy(padded([trie.depths for trie in tries], width, 0)).to(device)
             visible = seen & (depths[:, :, None] - depths[:, None, :] < attention.window)
         # Added as numbers: a boolean mask is converted again in every layer.
         hidden = torch.finfo(dtype).min
@@ -113,22 +113,22 @@ def masks(
     return found if len(found) > 1 else next(iter(found.values()))
 
 
-def _images(batch: Sequence[Planned], device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
-    """Image tensors of every occurrence in the order of the packed tokens."""
+def image_tensors(
+    shown: Sequence[tuple[Planned, Occurrence]], device: torch.device, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """The processor's tensors of images, which come in the order of their tokens in the pass."""
     gathered: dict[str, list[Tensor]] = {}
-    for planned in batch:
-        parts: dict[int, list[dict[str, Tensor]]] = {}
-        for image in planned.trie.images:
-            if image.prompt not in parts:
-                prepared = planned.prompts[image.prompt]
-                parts[image.prompt] = image_parts(prepared.tensors, len(prepared.prompt.images))
-            for key, value in parts[image.prompt][image.ordinal].items():
-                gathered.setdefault(key, []).append(value)
+    for planned, image in shown:
+        prepared = planned.prompts[image.prompt]
+        part = image_parts(prepared.tensors, len(prepared.prompt.images))[image.ordinal]
+        for key, value in part.items():
+            gathered.setdefault(key, []).append(value)
     joined = {key: torch.cat(values).to(device) for key, values in gathered.items()}
     return {key: value.to(dtype) if value.is_floating_point() else value for key, value in joined.items()}
 
 
-def _padded(rows: Sequence[Any], width: int, fill: int) -> Any:
+def padded(rows: Sequence[Any], width: int, fill: int) -> Any:
+    """Int64 `[len(rows), width]` table of rows of unequal length."""
     table = np.full((len(rows), width), fill, np.int64)
     for row, values in enumerate(rows):
         table[row, : len(values)] = values
