@@ -2,6 +2,7 @@
 
 Text: Llama, Qwen3, Gemma 3 (sliding window shorter than the prompts). Image-text: Qwen2.5-VL, Qwen3-VL, LLaVA,
 Gemma 3. All use SmolLM2's tokenizer with the family's control tokens added, and the family's own processor class.
+Qwen3-Next stands for linear attention, and in no list of families.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def write_model(family: str, folder: Path, tokenizer_folder: Path, **changes: An
     """Write a tiny model of `family` into `folder` and return it.
 
     Args:
-        family: one of `FAMILIES`.
+        family: one of `FAMILIES`, or `qwen3_next`.
         folder: target, created.
         tokenizer_folder: a folder with SmolLM2's tokenizer.
         changes: overrides of the text config.
@@ -101,6 +102,25 @@ def _gemma3_sizes(tokenizer: Any, sizes: dict[str, Any]) -> dict[str, Any]:
         "layer_types": kinds,
         "query_pre_attn_scalar": 16,
     } | sizes
+
+
+def _qwen3_next(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import Qwen3NextConfig, Qwen3NextForCausalLM
+
+    config = Qwen3NextConfig(
+        vocab_size=len(tokenizer),
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        linear_num_key_heads=2,
+        linear_num_value_heads=2,
+        linear_key_head_dim=16,
+        linear_value_head_dim=16,
+        num_experts=2,
+        num_experts_per_tok=1,
+        moe_intermediate_size=32,
+        shared_expert_intermediate_size=32,
+        **sizes,
+    )
+    return tokenizer, Qwen3NextForCausalLM(config)
 
 
 def _control_tokens(tokenizer: Any, *tokens: str) -> list[int]:
@@ -276,6 +296,7 @@ _BUILDERS: dict[str, Callable[[Any, dict[str, Any]], tuple[Any, Any]]] = {
     "llama": _llama,
     "qwen3": _qwen3,
     "gemma3": _gemma3,
+    "qwen3_next": _qwen3_next,
     "qwen25vl": _qwen25vl,
     "qwen3vl": _qwen3vl,
     "llava": _llava,

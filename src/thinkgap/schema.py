@@ -87,6 +87,7 @@ class Scoring(Enum):
 
     auto = "auto"
     packed = "packed"
+    branched = "branched"
     plain = "plain"
 
 
@@ -372,8 +373,8 @@ class EvaluateConfig:
     label_ids: LabelScope = LabelScope.shared
     """Same label ids in every condition, or each its own."""
     scoring: Scoring = Scoring.plain
-    """`packed` computes a prefix that prompts share once, `auto` does so where a check at load finds it exact, `plain`
-    computes every prompt whole."""
+    """`packed` computes a prefix that prompts share once, `branched` too, for attention that takes no mask of our own;
+    `auto` takes the first of them that a check at load finds exact, `plain` computes every prompt whole."""
     seed: int = 0
     """Seed of torch and of permutations; `dataset.seed` seeds the sample of items."""
 

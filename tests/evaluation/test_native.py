@@ -162,18 +162,21 @@ def test_a_killed_packed_run_resumes_to_the_same_records(
     assert not passes
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma3"])
-def test_packed_and_plain_give_the_same_table(run: Callable[..., Finished], family: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "way", "method"),
+    [("llama", "auto", "packed"), ("gemma3", "auto", "packed"), ("gemma3", "branched", "branched")],
+)
+def test_shared_and_plain_give_the_same_table(run: Callable[..., Finished], family: str, way: str, method: str) -> None:
     overrides = ["trigger=paper", "evaluation.permutations=5", "evaluation.verify=7"]
-    packed, plain = (run(*overrides, f"scoring={way}", family=family, folder=way) for way in ("auto", "plain"))
-    assert packed.manifest["scoring"]["method"] == "packed"
-    assert packed.manifest["scoring"]["computed_tokens"] * 4 < packed.manifest["scoring"]["linear_tokens"]
-    assert packed.manifest["scoring"]["prompts"] == 12 * 6 * 5
-    assert packed.manifest["scoring"]["verified"]["prompts"] == 7
-    assert packed.manifest["scoring"]["verified"]["largest_difference"] < 1e-4
-    assert packed.manifest["scoring"]["verified"]["flips"] == 0
-    assert packed.manifest["n_items"] == 12
-    for own, other in zip(packed.table.all_rows, plain.table.all_rows, strict=True):
+    shared, plain = (run(*overrides, f"scoring={each}", family=family, folder=each) for each in (way, "plain"))
+    assert shared.manifest["scoring"]["method"] == method
+    assert shared.manifest["scoring"]["computed_tokens"] * 4 < shared.manifest["scoring"]["linear_tokens"]
+    assert shared.manifest["scoring"]["prompts"] == 12 * 6 * 5
+    assert shared.manifest["scoring"]["verified"]["prompts"] == 7
+    assert shared.manifest["scoring"]["verified"]["largest_difference"] < 1e-4
+    assert shared.manifest["scoring"]["verified"]["flips"] == 0
+    assert shared.manifest["n_items"] == 12
+    for own, other in zip(shared.table.all_rows, plain.table.all_rows, strict=True):
         assert (own.condition, own.n, own.accuracy, own.tied) == (
             other.condition,
             other.n,
@@ -181,7 +184,7 @@ def test_packed_and_plain_give_the_same_table(run: Callable[..., Finished], fami
             other.tied,
         )
     records = {record.key: record for record in read_records(plain.folder)}
-    for record in read_records(packed.folder):
+    for record in read_records(shared.folder):
         other = records.pop(record.key)
         assert record.label_logprobs == pytest.approx(other.label_logprobs, abs=1e-4)
         assert (record.pred_content, record.top_token_id, record.order) == (

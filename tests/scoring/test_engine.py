@@ -16,7 +16,7 @@ from tests.models import FAMILIES
 from tests.scoring.prompts import groups
 from thinkgap.backends.load import load_backend
 from thinkgap.errors import ModelError
-from thinkgap.schema import ModelConfig, Scoring
+from thinkgap.schema import Dtype, ModelConfig, Scoring
 from thinkgap.scoring import check, engine, packed
 from thinkgap.scoring.capture import Wanted
 from thinkgap.scoring.engine import Engine, Scored
@@ -82,15 +82,21 @@ def test_batches_keep_to_the_budget(
     assert max(map(len, sizes)) > 1
 
 
+@pytest.mark.parametrize("method", [Scoring.packed, Scoring.branched])
 @pytest.mark.parametrize("room", [400, 100])
 def test_full_memory_changes_no_result(
-    room: int, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    room: int,
+    method: Scoring,
+    tiny_backend: Callable[[str], Any],
+    picture: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Batches are halved, then tries."""
     backend = tiny_backend("qwen25vl")
     made = groups(backend, picture)[:3]
     expected = Engine.of(backend).score(made)
-    original = engine.forward_packed
+    name = f"forward_{method.name}"
+    original = getattr(engine, name)
     failures: list[int] = []
 
     def small(backend: Any, batch: Any, wanted: Any) -> Any:
@@ -100,8 +106,8 @@ def test_full_memory_changes_no_result(
             raise torch.OutOfMemoryError("no memory")
         return original(backend, batch, wanted)
 
-    tight = Engine.of(backend)
-    monkeypatch.setattr(engine, "forward_packed", small)
+    tight = Engine.of(backend, method)
+    monkeypatch.setattr(engine, name, small)
     assert_same(tight.score(made), expected)
     assert failures
 
@@ -120,7 +126,7 @@ def test_one_prompt_too_large_for_the_memory(
         full.score(groups(backend, picture)[:1])
 
 
-@pytest.mark.parametrize("method", [Scoring.packed, Scoring.plain])
+@pytest.mark.parametrize("method", [Scoring.packed, Scoring.branched, Scoring.plain])
 def test_nan_names_the_item_and_the_first_layer(
     method: Scoring, tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
 ) -> None:
@@ -168,8 +174,9 @@ def test_models_that_cannot_branch_fall_back_and_say_so(
         chosen = Engine.of(backend)
     assert chosen.choice.method is Scoring.plain
     assert reason in caplog.text
-    with pytest.raises(ModelError, match="scoring=packed is not exact for llama: .*set scoring=auto"):
-        Engine.of(backend, Scoring.packed)
+    for method in (Scoring.packed, Scoring.branched):
+        with pytest.raises(ModelError, match=f"scoring={method.name} is not exact for llama: .*set scoring=auto"):
+            Engine.of(backend, method)
 
 
 def test_a_model_that_ignores_the_mask_is_found_by_numbers(
@@ -184,7 +191,7 @@ def test_a_model_that_ignores_the_mask_is_found_by_numbers(
 
     monkeypatch.setattr(packed, "layout_of", unmasked)
     choice = check.choose(backend, Scoring.auto)
-    assert choice.method is Scoring.plain
+    assert choice.method is Scoring.branched
     assert "packed texts differ from plain ones" in choice.reason
 
 
@@ -197,7 +204,7 @@ def test_a_model_that_needs_images_apart_is_found_by_numbers(
         packed, "attention_of", lambda model: type(original(model))(original(model).kinds, original(model).window)
     )
     choice = check.choose(backend, Scoring.auto)
-    assert choice.method is Scoring.plain
+    assert choice.method is Scoring.branched
     assert "packed images differ from plain ones" in choice.reason
 
 
@@ -232,10 +239,12 @@ def test_a_released_model_is_scored_packed(smollm2_folder: Path) -> None:
     backend = load_backend(ModelConfig(name="smollm2", path=str(smollm2_folder)), on_accelerator=False)
     choice = check.choose(backend, Scoring.auto)
     assert choice.method is Scoring.packed, choice.reason
-    for _, prompts in check.probes(backend):
-        packed, own = check.differences(backend, prompts)
-        assert 0 < packed < 1e-4
-        assert 0 < own < 1e-4
+    for method in (Scoring.packed, Scoring.branched):
+        assert check.refusal_of(backend, method)[0] == ""
+        for _, prompts in check.probes(backend):
+            error, own = check.differences(backend, method, prompts)
+            assert 0 < error < 1e-4
+            assert 0 < own < 1e-4
 
 
 def test_the_allowance_for_a_models_own_spread_is_bounded(
@@ -246,3 +255,23 @@ def test_the_allowance_for_a_models_own_spread_is_bounded(
     for error, own, expected in ((5e-5, 2e-5, "packed"), (5e-5, 1e-6, "plain"), (5e-3, 1.0, "plain")):
         monkeypatch.setattr(check, "differences", lambda *_, pair=(error, own): pair)
         assert check.choose(backend, Scoring.auto).method.name == expected, (error, own)
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3", "qwen25vl", "llava"])
+def test_half_precision_rounds_otherwise_and_is_still_told_from_a_wrong_mask(
+    family: str, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ModelConfig(name=family, path=str(tiny_model(family)), dtype=Dtype.bfloat16)
+    backend = load_backend(config, on_accelerator=False)
+    for method in (Scoring.packed, Scoring.branched):
+        refusal, error = check.refusal_of(backend, method)
+        assert not refusal
+        assert error is not None
+    original = packed.layout_of
+
+    def unmasked(*arguments: Any) -> Any:
+        layout = original(*arguments)
+        return replace(layout, masks={kind: torch.zeros_like(mask) for kind, mask in layout.masks.items()})
+
+    monkeypatch.setattr(packed, "layout_of", unmasked)
+    assert "packed texts differ from plain ones" in check.refusal_of(backend, Scoring.packed)[0]

@@ -1,4 +1,4 @@
-"""How the layers of a model family attend, as far as a mask of our own has to know it.
+"""How the layers of a model family attend, as far as sharing a prefix has to know it.
 
 Read from the config, and believed only after a numerical check (`scoring.check`). Knows no mask layout.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from typing import Any
+
+_KNOWN = ("full_attention", "sliding_attention")
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,10 @@ def attention_of(model: Any) -> Attention:
     """What the config says of attention; `scoring.check` believes it only after a numerical check."""
     config = model.config.get_text_config()
     window = getattr(config, "sliding_window", None)
-    kinds = tuple(dict.fromkeys(getattr(config, "layer_types", None) or ()))
-    if not kinds:
-        kinds = ("full_attention",) if window is None else ("sliding_attention",)
+    kinds = _kinds(config)
     image_blocks = False
     refusal = ""
-    unknown = [kind for kind in kinds if kind not in ("full_attention", "sliding_attention")]
+    unknown = [kind for kind in kinds if kind not in _KNOWN]
     implementation = getattr(config, "_attn_implementation", None)
     if unknown:
         refusal = f"it has {', '.join(unknown)} layers, whose state cannot branch inside a sequence"
@@ -47,3 +47,25 @@ def attention_of(model: Any) -> Attention:
         if not image_blocks:
             refusal = f"{type(model).__name__} attends in both directions in a way that is not known here"
     return Attention(kinds, window, image_blocks, str(implementation), refusal)
+
+
+def cache_refusal(model: Any) -> str:
+    """Why several prompts cannot continue from the cache of one prefix; empty if they may."""
+    from transformers import DynamicCache
+
+    unknown = [kind for kind in _kinds(model.config.get_text_config()) if kind not in _KNOWN]
+    if unknown:
+        return f"it has {', '.join(unknown)} layers, whose state is not known to be exact when it is continued"
+    if getattr(model, "_is_stateful", False):
+        return f"{type(model).__name__} keeps a recurrent state"
+    # A layer that adds to the keys and values of these may hold more that has to be expanded.
+    layers = dict.fromkeys(type(layer).__name__ for layer in DynamicCache(config=model.config).layers)
+    other = [name for name in layers if name not in ("DynamicLayer", "DynamicSlidingWindowLayer")]
+    return f"its cache has layers of class {', '.join(other)}, which are not known here" if other else ""
+
+
+def _kinds(config: Any) -> tuple[str, ...]:
+    """Distinct kinds of layers that a text config names or implies."""
+    window = getattr(config, "sliding_window", None)
+    implied = ("full_attention",) if window is None else ("sliding_attention",)
+    return tuple(dict.fromkeys(getattr(config, "layer_types", None) or implied))

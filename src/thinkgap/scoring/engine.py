@@ -19,8 +19,10 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ModelError, PromptError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.schema import Scoring
+from thinkgap.scoring.branched import forward_branched
 from thinkgap.scoring.capture import Rows, Wanted, first_bad_layer
 from thinkgap.scoring.check import Choice, choose
+from thinkgap.scoring.levels import plan_levels
 from thinkgap.scoring.memory import in_halves
 from thinkgap.scoring.packed import Planned, forward_packed, plan_prompts
 from thinkgap.scoring.plain import forward_plain, in_batches, too_large
@@ -66,7 +68,7 @@ class Engine:
     backend: HFBackend
     choice: Choice
     batch_tokens: int = tokens_per_pass(on_accelerator=False)
-    """Planned tokens of a packed pass; a group that is larger has a pass of its own."""
+    """Planned tokens of a batch of groups; a group that is larger is a batch of its own."""
     batch_size: int = 16
     """Prompts of a plain pass."""
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -94,21 +96,21 @@ class Engine:
             ModelError: memory does not suffice for one prompt, or logits that are not finite.
         """
         results: list[list[Scored]] = [[] for _ in groups]
-        packed: list[tuple[int, Planned]] = []
+        shared: list[tuple[int, Planned]] = []
         alone: list[int] = []
         for number, group in enumerate(groups):
             planned = self._planned(group)
             if planned is None:
                 alone.append(number)
             else:
-                packed.append((number, planned))
+                shared.append((number, planned))
         plain = iter(in_batches([one for number in alone for one in groups[number]], self.batch_size, self._plain))
         for number in alone:
             results[number] = [next(plain) for _ in groups[number]]
         # Similar sizes share a pass; the largest first, so that what does not fit fails at once.
-        packed.sort(key=lambda pair: -pair[1].trie.size)
-        for batch in self._batches(packed):
-            found = in_halves([planned for _, planned in batch], self._packed, self._split)
+        shared.sort(key=lambda pair: -pair[1].trie.size)
+        for batch in self._batches(shared):
+            found = in_halves([planned for _, planned in batch], self._shared, self._split)
             for (number, _), scored in zip(batch, found, strict=True):
                 results[number] = scored
         return results
@@ -126,7 +128,7 @@ class Engine:
 
     def _planned(self, group: Sequence[PreparedPrompt]) -> Planned | None:
         """The trie of a group, or None if it is scored plainly."""
-        if self.choice.method is not Scoring.packed or not group:
+        if self.choice.method is Scoring.plain or not group:
             return None
         try:
             return plan_prompts(self.backend, group)
@@ -145,11 +147,17 @@ class Engine:
             room -= planned.trie.size
         return batches
 
-    def _packed(self, batch: Sequence[Planned]) -> list[list[Scored]]:
-        rows = forward_packed(self.backend, batch, self._capture)
+    def _shared(self, batch: Sequence[Planned]) -> list[list[Scored]]:
+        packed = self.choice.method is Scoring.packed
+        rows = (forward_packed if packed else forward_branched)(self.backend, batch, self._capture)
         scored = iter(self._read(rows, [prepared for planned in batch for prepared in planned.prompts]))
+        if packed:
+            computed, passes = [planned.trie.size for planned in batch], 1
+        else:
+            levels = [plan_levels(planned.trie) for planned in batch]
+            computed, passes = [one.tokens for one in levels], sum(one.passes for one in levels)
         n_prompts = sum(len(planned.prompts) for planned in batch)
-        self._count(n_prompts, [one.trie.n_linear for one in batch], [one.trie.size for one in batch])
+        self._count(n_prompts, [one.trie.n_linear for one in batch], computed, passes)
         return [[next(scored) for _ in planned.prompts] for planned in batch]
 
     def _plain(self, batch: Sequence[PreparedPrompt]) -> list[Scored]:
@@ -166,7 +174,7 @@ class Engine:
         order = planned.trie.reads.argsort(kind="stable").tolist()
         halves = (order[: len(order) // 2], order[len(order) // 2 :])
         plans = [plan_prompts(self.backend, [planned.prompts[index] for index in half]) for half in halves]
-        found = [in_halves([plan], self._packed, self._split)[0] for plan in plans]
+        found = [in_halves([plan], self._shared, self._split)[0] for plan in plans]
         by_index = dict(zip(order, found[0] + found[1], strict=True))
         return [by_index[index] for index in range(len(order))]
 
@@ -219,8 +227,8 @@ class Engine:
         where = f" (first after layer {layer})" if layer is not None else " (every layer is finite when it is alone)"
         return not_finite(prepared.prompt, where)
 
-    def _count(self, n_prompts: int, linear: Sequence[int], computed: Sequence[int]) -> None:
-        self.counts.passes += 1
+    def _count(self, n_prompts: int, linear: Sequence[int], computed: Sequence[int], passes: int = 1) -> None:
+        self.counts.passes += passes
         self.counts.prompts += n_prompts
         self.counts.linear_tokens += sum(linear)
         self.counts.computed_tokens += sum(computed)

@@ -21,7 +21,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.images import image_inputs, image_parts, image_runs
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
-from thinkgap.scoring.plan import LinearPrompt, Span, Trie, build_trie
+from thinkgap.scoring.plan import LinearPrompt, Occurrence, Span, Trie, build_trie
 from thinkgap.scoring.trie_attention import layout_of, trie_attention
 
 
@@ -75,7 +75,7 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
             attention_mask=layout.attention_mask,
             logits_to_keep=rows,
             use_cache=False,
-            **_images(model, batch, device),
+            **image_tensors(model, [(one, image) for one in batch for image in one.trie.images], device),
         )
     where = torch.from_numpy(row_of.reshape(-1))
     logits = output.logits[0, where.to(output.logits.device)].float()
@@ -85,21 +85,16 @@ def forward_packed(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted 
     return Rows(logits, states[where.to(states.device)])
 
 
-def _images(model: Any, batch: Sequence[Planned], device: torch.device) -> dict[str, Any]:
-    """Inputs for the images of the packed tokens; equal ones, in whatever trie, are encoded once."""
+def image_tensors(model: Any, shown: Sequence[tuple[Planned, Occurrence]], device: torch.device) -> dict[str, Any]:
+    """Inputs for images, which come in the order of their tokens in the pass; equal ones are encoded once."""
     found: dict[tuple[str, int], dict[str, Tensor]] = {}
     order: list[tuple[str, int]] = []
-    for planned in batch:
-        parts: dict[int, list[dict[str, Tensor]]] = {}
-        for image in planned.trie.images:
-            prepared = planned.prompts[image.prompt]
-            key = (prepared.prompt.images[image.ordinal].sha256, image.length)
-            order.append(key)
-            if key in found:
-                continue
-            if image.prompt not in parts:
-                parts[image.prompt] = image_parts(prepared.tensors, len(prepared.prompt.images))
-            own = parts[image.prompt][image.ordinal]
+    for planned, image in shown:
+        prepared = planned.prompts[image.prompt]
+        key = (prepared.prompt.images[image.ordinal].sha256, image.length)
+        order.append(key)
+        if key not in found:
+            own = image_parts(prepared.tensors, len(prepared.prompt.images))[image.ordinal]
             found[key] = {
                 name: value.to(device, model.dtype if value.is_floating_point() else None)
                 for name, value in own.items()

@@ -85,10 +85,8 @@ class Trie:
 
     def path(self, prompt: int) -> Ints:
         """Nodes of a prompt from its root to its read node."""
-        nodes = [int(self.reads[prompt])]
-        while self.parents[nodes[-1]] >= 0:
-            nodes.append(int(self.parents[nodes[-1]]))
-        return np.array(nodes[::-1], dtype=np.int64)
+        read = int(self.reads[prompt])
+        return np.flatnonzero(self.ends[: read + 1] > read)
 
 
 def build_trie(prompts: Sequence[LinearPrompt]) -> Trie:
