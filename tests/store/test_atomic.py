@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -47,5 +48,17 @@ def test_other_errors_stay_what_they_are(tmp_path: Path):
 def test_leftovers_of_killed_writers_are_removed_by_name(tmp_path: Path):
     (tmp_path / ".a.txt.0123.tmp").touch()
     (tmp_path / ".b.txt.0123.tmp").touch()
+    os.utime(tmp_path / ".a.txt.0123.tmp", (time.time() + 60, time.time() + 60))  # of a machine whose clock is ahead
     atomic.remove_temporaries(tmp_path, "a.txt")
     assert [path.name for path in tmp_path.iterdir()] == [".b.txt.0123.tmp"]
+
+
+def test_leftovers_can_be_left_to_writers_at_work(tmp_path: Path):
+    for name, minutes in ((".shard-1.parquet.0123.tmp", 59), (".shard-2.parquet.0123.tmp", 61), (".b.0123.tmp", 61)):
+        (tmp_path / name).touch()
+        moment = time.time() - 60 * minutes
+        os.utime(tmp_path / name, (moment, moment))
+    atomic.remove_temporaries(tmp_path, "shard-*", age=3600)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.0123.tmp", ".shard-1.parquet.0123.tmp"]
+    atomic.remove_older(tmp_path / "absent", 0)
+    atomic.remove_older(tmp_path / "absent", 1)

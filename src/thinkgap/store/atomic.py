@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,10 +86,23 @@ def write_parquet(path: Path, table: pa.Table) -> None:
     write_bytes(path, parquet_bytes(table))
 
 
-def remove_temporaries(folder: Path, name: str) -> None:
-    """Delete what killed writers of `folder/name` left behind; only when no writer of that name can be at work."""
+def remove_temporaries(folder: Path, name: str, age: float = 0.0) -> None:
+    """Delete what killed writers of `folder/name` left behind.
+
+    Args:
+        folder: Where they wrote.
+        name: File name, or a glob pattern of names.
+        age: Seconds since the last change; 0 only when no writer of that name can be at work.
+    """
     for leftover in folder.glob(f".{name}.*{TEMPORARY}"):
-        leftover.unlink(missing_ok=True)
+        remove_older(leftover, age)
+
+
+def remove_older(path: Path, age: float) -> None:
+    """Delete `path` if it was last changed `age` seconds ago or earlier; another process may be faster."""
+    with contextlib.suppress(FileNotFoundError):
+        if age <= 0 or time.time() - path.stat().st_mtime >= age:
+            path.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The settings that a run folder belongs to, and what differs when other settings come.
+"""The settings that a folder of records or cells belongs to, and what differs when other settings come.
 
 A fingerprint is any JSON mapping; which settings it holds is the caller's choice.
 """
@@ -22,8 +22,17 @@ _SHOWN = 8
 _WIDTH = 60
 
 
-def check_fingerprint(folder: Path, fingerprint: Mapping[str, JSON], holds_records: bool) -> None:
+def check_fingerprint(
+    folder: Path, fingerprint: Mapping[str, JSON], holds_records: bool, kind: str = "a run", way_out: str = _WAY_OUT
+) -> None:
     """Store `fingerprint` in `folder`, or compare it with the one that is there.
+
+    Args:
+        folder: An existing folder.
+        fingerprint: The present settings.
+        holds_records: Whether anything in the folder was computed; until then it belongs to nobody.
+        kind: What the folder holds, for the message.
+        way_out: What to do about other settings, for the message.
 
     Raises:
         StoreError: Another fingerprint is there (the message names each differing field with both values), it cannot
@@ -33,20 +42,32 @@ def check_fingerprint(folder: Path, fingerprint: Mapping[str, JSON], holds_recor
     file = folder / FINGERPRINT_FILE
     if not file.exists() or not holds_records:
         if holds_records:
-            raise StoreError(f"{folder} holds records but no {FINGERPRINT_FILE}, so of unknown settings; {_WAY_OUT}")
+            raise StoreError(f"{folder} holds records but no {FINGERPRINT_FILE}, so of unknown settings; {way_out}")
         write_text(file, text)
         return
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StoreError(f"{file} is damaged ({error}); {_WAY_OUT}") from None
+    stored = read_fingerprint(folder, way_out)
     # Compared as JSON, in which tuples are lists and keys are text.
     different = _differences(stored, json.loads(text))
     if different:
         lines = [f"  {name}: {old} in the folder, {new} now" for name, old, new in different[:_SHOWN]]
         if len(different) > _SHOWN:
             lines.append(f"  and {len(different) - _SHOWN} more")
-        raise StoreError("\n".join([f"{folder} holds a run with other settings; {_WAY_OUT}", *lines]))
+        raise StoreError("\n".join([f"{folder} holds {kind} with other settings; {way_out}", *lines]))
+
+
+def read_fingerprint(folder: Path, way_out: str = _WAY_OUT) -> JSON:
+    """The settings stored in `folder`.
+
+    Raises:
+        StoreError: There are none, or they cannot be read; the message ends with `way_out`.
+    """
+    file = folder / FINGERPRINT_FILE
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{file} does not exist; {way_out}") from None
+    except ValueError as error:
+        raise StoreError(f"{file} is damaged ({error}); {way_out}") from None
 
 
 def _flat(value: JSON, name: str = "") -> dict[str, JSON]:
