@@ -27,8 +27,10 @@ LAYERS = (
     "thinkgap.config_page",
     "probes",
     "analysis",
+    "benchmarks",
 )
-FILES = sorted(file for folder in ("src/thinkgap", "probes", "analysis") for file in (ROOT / folder).rglob("*.py"))
+FOLDERS = ("src/thinkgap", "probes", "analysis", "benchmarks")
+FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
 
 
 def module_of(file: Path) -> str:
