@@ -26,7 +26,7 @@ from benchmarks.workload import (
 )
 from thinkgap.backends.hf import HFBackend
 from thinkgap.schema import Scoring
-from thinkgap.scoring.check import packed_refusal
+from thinkgap.scoring.check import refusal_of
 from thinkgap.scoring.engine import tokens_per_pass
 from thinkgap.types import Presentation
 
@@ -50,7 +50,7 @@ def run(options: Options) -> None:
     device = torch.device("cuda" if on_gpu else "cpu")
     peak = matmul_peak(device, 256 if options.quick else 8192)
     backend = vision_backend(TINY if options.quick else QWEN25VL_7B, options.model, device, torch.bfloat16)
-    refusal, check_error = packed_refusal(backend)
+    refusal, check_error = refusal_of(backend, Scoring.packed)
     built_s = time.perf_counter() - start
     size = _QUICK_SIZE if options.quick else _SIZE
     number = options.sized(options.items, 1000, 4)

@@ -18,6 +18,7 @@ import torch
 from thinkgap.backends.families import find_structure
 from thinkgap.backends.format import TextFormat
 from thinkgap.backends.hf import HFBackend
+from thinkgap.backends.image_memo import ImageMemo
 from thinkgap.backends.load import DEFAULT_CACHE
 from thinkgap.backends.locate import Checkpoint, find_checkpoint
 from thinkgap.schema import ThinkingSwitch
@@ -166,15 +167,10 @@ class ImageWork:
 
 @contextmanager
 def counted_images(backend: HFBackend) -> Iterator[ImageWork]:
-    """Count the image work done inside the block."""
+    """Count the image work done inside the block, in which no image is remembered from before it."""
     work = ImageWork()
-    image_processor = backend.fmt.processor.image_processor
-    original = image_processor.preprocess
-
-    def preprocess(images: Any, *others: Any, **settings: Any) -> Any:
-        found = original(images, *others, **settings)
-        work.processed += len(found["image_grid_thw"])
-        return found
+    memo = ImageMemo(backend.fmt.processor.image_processor.inner)
+    backend.fmt.processor.image_processor = memo
 
     def encode(_: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> None:
         grids = settings["grid_thw"] if "grid_thw" in settings else arguments[1]
@@ -182,9 +178,8 @@ def counted_images(backend: HFBackend) -> Iterator[ImageWork]:
         work.patches += int(grids.prod(-1).sum())
 
     hook = backend.model.model.visual.register_forward_pre_hook(encode, with_kwargs=True)
-    image_processor.preprocess = preprocess
     try:
         yield work
     finally:
         hook.remove()
-        del image_processor.preprocess
+        work.processed = memo.calls

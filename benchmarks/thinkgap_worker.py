@@ -14,7 +14,7 @@ from benchmarks.workload import engine_of, prepare, score_items
 from thinkgap.backends.load import load_backend
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import LabelVariant, ModelConfig, Scoring
-from thinkgap.scoring.check import packed_refusal
+from thinkgap.scoring.check import refusal_of
 from thinkgap.scoring.engine import tokens_per_pass
 from thinkgap.types import Placement
 
@@ -27,7 +27,7 @@ class Thinkgap:
 
         torch.set_num_threads(threads)
         self.backend = load_backend(ModelConfig(name="model", path=model), on_accelerator=False)
-        refusal, self.check_error = packed_refusal(self.backend)
+        refusal, self.check_error = refusal_of(self.backend, Scoring.packed)
         if refusal:
             raise RuntimeError(f"packed scoring is not exact: {refusal}")
         self.conditions = conditions(Placement.assistant)

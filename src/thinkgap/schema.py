@@ -372,7 +372,7 @@ class EvaluateConfig:
     """Label token variant."""
     label_ids: LabelScope = LabelScope.shared
     """Same label ids in every condition, or each its own."""
-    scoring: Scoring = Scoring.plain
+    scoring: Scoring = Scoring.auto
     """`packed` computes a prefix that prompts share once, `branched` too, for attention that takes no mask of our own;
     `auto` takes the first of them that a check at load finds exact, `plain` computes every prompt whole."""
     seed: int = 0

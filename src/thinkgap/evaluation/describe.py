@@ -165,10 +165,11 @@ def run_fingerprint(
         "label_ids": cfg.label_ids.name,
         "scoring": engine.choice.method.name,
         "pass": engine.pass_size,
+        "reads": {"top_k": engine.options.top_k, "lens": engine.lens, "states": engine.state_names},
         "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
         "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},
         "seed": cfg.seed,
-        "code": _code_digest(),
+        "code": code_digest(),
         "libraries": {name: version(name) for name in ("torch", "torchvision", "transformers", "tokenizers", "pillow")},
     }
 
@@ -177,11 +178,11 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _code_digest() -> str:
-    """Digest of the package's own sources: rows of two versions of the code must not end in one table."""
+def code_digest(*folders: str) -> str:
+    """Digest of the package's own sources, or of some of its folders: results of two versions must not be mixed."""
     digest = hashlib.sha256()
     root = Path(thinkgap.__file__).parent
-    for file in sorted(root.rglob("*.py")):
+    for file in sorted(file for folder in folders or (".",) for file in (root / folder).rglob("*.py")):
         digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

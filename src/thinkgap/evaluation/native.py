@@ -19,6 +19,7 @@ from thinkgap.errors import DataError, PromptError
 from thinkgap.evaluation.describe import run_fingerprint, run_title
 from thinkgap.evaluation.predict import run_predict
 from thinkgap.evaluation.prepare import Prepared, prepare
+from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.readouts.native import READOUT
 from thinkgap.readouts.table import Table, tables_of_run
 from thinkgap.readouts.table_text import to_csv, to_dicts, to_markdown
@@ -94,7 +95,8 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
     dataset = PromptDataset(prepared.items, prepared.builder, engine, finished_items)
     sample = Sample(cfg.evaluation.verify, cfg.seed)
     before = time.monotonic()
-    predicted = run_predict(cfg, engine, dataset, run, total=total, sample=sample)
+    reuse = Reuse(engine, open_cells(cfg, engine))
+    predicted = run_predict(cfg, reuse, dataset, run, total=total, sample=sample)
     seconds = time.monotonic() - before
     excluded = predicted.excluded
     _tell_excluded(excluded, total)
@@ -130,6 +132,7 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
             "excluded": [{"item": item, "reason": str(reason)} for item, reason in excluded.items()],
             "n_items": n_items,
             "image_tokens": image_tokens,
+            **reuse.describe(),
             "scoring": engine.describe() | {"verified": verified.as_dict() if verified is not None else None},
             "session": session,
         },

@@ -20,9 +20,9 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import BasePredictionWriter
 
 from thinkgap.errors import ConfigError, PromptError
+from thinkgap.evaluation.reuse import Reuse
 from thinkgap.readouts.native import native_record
 from thinkgap.schema import EvaluateConfig, TrainerConfig
-from thinkgap.scoring.engine import Engine
 from thinkgap.scoring.predict import PromptDataset, ScoredItem, ScoringModule, batches_of
 from thinkgap.scoring.verify import Sample
 from thinkgap.store.run_folder import RunFolder
@@ -45,13 +45,13 @@ class Predicted:
 
 
 def run_predict(
-    cfg: EvaluateConfig, engine: Engine, dataset: PromptDataset, run: RunFolder, total: int, sample: Sample
+    cfg: EvaluateConfig, reuse: Reuse, dataset: PromptDataset, run: RunFolder, total: int, sample: Sample
 ) -> Predicted:
     """Score what `dataset` holds and write it into `run`.
 
     Args:
         cfg: for trainer settings.
-        engine: scores with the model.
+        reuse: the engine, behind the store of finished cells.
         dataset: batches left to score.
         run: where shards go.
         total: items of the whole run, those already done included.
@@ -62,10 +62,11 @@ def run_predict(
     predicted = Predicted()
     bar = progress(total=total, initial=total - left, description=cfg.model.name, enabled=cfg.trainer.progress)
     with bar:
-        writer = RecordWriter(run, engine, predicted, bar, done=total - left, total=total)
+        writer = RecordWriter(run, reuse, predicted, bar, done=total - left, total=total)
         trainer = make_trainer(cfg.trainer, [writer])
         if left:
-            trainer.predict(ScoringModule(engine, sample), batches_of(dataset), return_predictions=False)
+            module = ScoringModule(reuse.engine, reuse.score, sample)
+            trainer.predict(module, batches_of(dataset), return_predictions=False)
     return predicted
 
 
@@ -96,11 +97,9 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = ()) -> p
 class RecordWriter(BasePredictionWriter):
     """Turns readings into records and writes them in shards of whole batches."""
 
-    def __init__(
-        self, run: RunFolder, engine: Engine, predicted: Predicted, bar: Any, *, done: int, total: int
-    ) -> None:
+    def __init__(self, run: RunFolder, reuse: Reuse, predicted: Predicted, bar: Any, *, done: int, total: int) -> None:
         super().__init__(write_interval="batch")
-        self.run, self.engine, self.predicted, self.bar = run, engine, predicted, bar
+        self.run, self.reuse, self.predicted, self.bar = run, reuse, predicted, bar
         # Counted here, because a bar that is switched off does not count.
         self.done, self.total = done, total
         self.waiting: list[Record] = []
@@ -118,7 +117,7 @@ class RecordWriter(BasePredictionWriter):
     ) -> None:
         """Keep the batch, and write a shard when enough has gathered."""
         scored: list[ScoredItem] = prediction
-        tokenizer = self.engine.backend.fmt.tokenizer
+        tokenizer = self.reuse.engine.backend.fmt.tokenizer
         for item in scored:
             if item.excluded is not None:
                 self.predicted.excluded[item.item_id] = item.excluded
@@ -126,7 +125,8 @@ class RecordWriter(BasePredictionWriter):
             self.predicted.n_prompts += len(item.scored)
         self.done += len(scored)
         self.bar.update(len(scored))
-        if len(self.waiting) >= _SHARD_RECORDS or time.monotonic() - self.written > _SHARD_SECONDS:
+        late = time.monotonic() - self.written > _SHARD_SECONDS
+        if len(self.waiting) >= _SHARD_RECORDS or self.reuse.is_full or late:
             self.flush()
 
     def on_predict_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -145,7 +145,8 @@ class RecordWriter(BasePredictionWriter):
         log.warning("interrupted: %s; the same command with hydra.run.dir=%s goes on from there", done, self.run.path)
 
     def flush(self) -> None:
-        """Write the waiting records as one shard."""
+        """Write the waiting records as one shard, and before them the cells that they come from."""
+        self.reuse.flush()
         if self.waiting:
             self.run.write_shard(self.waiting)
             self.waiting = []

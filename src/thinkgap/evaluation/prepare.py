@@ -92,6 +92,8 @@ def _check_settings(cfg: EvaluateConfig) -> None:
     for name, least in (("batch_size", 1), ("batch_tokens", 1), ("permutations", 1), ("verify", 0), ("top_k", 0)):
         if (value := getattr(cfg.evaluation, name)) is not None and value < least:
             raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
+    if cfg.evaluation.capture.enabled and not cfg.evaluation.reuse:
+        raise ConfigError("evaluation.capture.enabled=true keeps states with the cells: set evaluation.reuse=true")
     if cfg.model.max_length is not None and cfg.model.max_length < 1:
         raise ConfigError(f"model.max_length={cfg.model.max_length}: must be at least 1")
     make_trainer(cfg.trainer)

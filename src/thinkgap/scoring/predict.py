@@ -6,7 +6,7 @@ or excluded whole, and no rank ever needs another one. The model is no submodule
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,11 +109,23 @@ class PromptDataset(Dataset[list[PreparedItem]]):
 
 
 class ScoringModule(pl.LightningModule):
-    """Reads a batch of prepared items."""
+    """Reads a batch of prepared items.
 
-    def __init__(self, engine: Engine, sample: Sample) -> None:
+    Args:
+        engine: the model and the size of its passes.
+        score: gives groups of prompts their readings, `engine.score` or what stands before it.
+        sample: gathers the prompts that are scored again at the end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        score: Callable[[Sequence[Sequence[PreparedPrompt]]], list[list[Scored]]],
+        sample: Sample,
+    ) -> None:
         super().__init__()
         self.engine = engine
+        self.score = score
         self.sample = sample
 
     def on_predict_start(self) -> None:
@@ -126,7 +138,7 @@ class ScoringModule(pl.LightningModule):
 
     def predict_step(self, batch: list[PreparedItem], batch_idx: int) -> list[ScoredItem]:
         """What the prompts of every item of the batch read, keyed by item."""
-        scored = iter([one for group in self.engine.score(groups_of(batch, self.engine)) for one in group])
+        scored = iter([one for group in self.score(groups_of(batch, self.engine)) for one in group])
         found = [ScoredItem(item.item_id, [next(scored) for _ in item.prompts], item.excluded) for item in batch]
         for item, one in zip(batch, found, strict=True):
             self.sample.offer(item.prompts, one.scored)

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from thinkgap.backends.hf import HFBackend
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.scoring.memory import is_out_of_memory
 from thinkgap.scoring.plain import forward_plain
 from thinkgap.scoring.readings import read_labels
 from thinkgap.types import Reading
@@ -48,8 +55,8 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Verified:
-    """How far a run's readings are from plain ones."""
+class Comparison:
+    """How far readings are from others of the same prompts."""
 
     prompts: int
     largest_difference: float
@@ -59,11 +66,25 @@ class Verified:
     top_token_flips: int
     """Prompts whose most probable token changes."""
 
+
+@dataclass(frozen=True)
+class Verified:
+    """A run's readings beside plain ones, and in half precision both beside float32."""
+
+    plain: Comparison
+    """The run against plain scoring, one prompt at a time, in the run's own precision."""
+    float32: Comparison | None = None
+    """The run against plain scoring in float32."""
+    plain_float32: Comparison | None = None
+    """Plain scoring against plain scoring in float32: what the precision does by itself."""
+    skipped: str = ""
+    """Why float32 was left out of a run in half precision."""
+
     def __str__(self) -> str:
-        return (
-            f"{self.prompts} prompts scored again plainly: largest difference of a label log-probability "
-            f"{self.largest_difference:.2g}, {self.flips} flips of the most probable label"
-        )
+        text = f"{self.plain.prompts} prompts scored again plainly: {_told(self.plain)}"
+        if self.float32 is not None and self.plain_float32 is not None:
+            text += f"; against float32 {_told(self.float32)}, where plain scoring has {self.plain_float32.flips}"
+        return text + (f"; not compared with float32: {self.skipped}" if self.skipped else "")
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -71,17 +92,85 @@ class Verified:
 
 
 def verify(engine: Engine, sample: Sample) -> Verified | None:
-    """Score the sample plainly, one prompt at a time; None if it is empty."""
+    """Score the sample plainly, one prompt at a time; None if it is empty.
+
+    A model in half precision is then widened to float32 for the time of a second pass, if it and the memory allow.
+    """
     pairs = sample.pairs()
     if not pairs:
         return None
+    prompts, own = [prepared for prepared, _ in pairs], [reading for _, reading in pairs]
+    plain = _plainly(engine, prompts)
+    compared = compare(own, plain)
+    if engine.backend.model.dtype is torch.float32:
+        return Verified(compared)
+    refusal = widening_refusal(engine.backend)
+    if refusal:
+        return Verified(compared, skipped=refusal)
+    try:
+        with widened(engine.backend.model):
+            exact = _plainly(engine, prompts)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return Verified(compared, skipped="out of memory")
+    return Verified(compared, compare(own, exact), compare(plain, exact))
+
+
+def compare(own: Sequence[Reading], others: Sequence[Reading]) -> Comparison:
+    """Differences of readings of the same prompts, in the same order."""
     largest, flips, top_flips = 0.0, 0, 0
-    for prepared, reading in pairs:
-        (plain,) = read_labels(forward_plain(engine.backend, [prepared]).logits, [prepared.prompt])
-        own, other = reading.label_logprobs, plain.label_logprobs
+    for reading, other in zip(own, others, strict=True):
+        a, b = reading.label_logprobs, other.label_logprobs
         # Two labels of probability zero differ by nothing.
-        differences = [0.0 if a == b else abs(a - b) for a, b in zip(own, other, strict=True)]
-        largest = max([largest, *differences])
-        flips += own.index(max(own)) != other.index(max(other))
-        top_flips += reading.top_token_id != plain.top_token_id
-    return Verified(len(pairs), largest, flips, top_flips)
+        largest = max([largest, *(0.0 if x == y else abs(x - y) for x, y in zip(a, b, strict=True))])
+        flips += a.index(max(a)) != b.index(max(b))
+        top_flips += reading.top_token_id != other.top_token_id
+    return Comparison(len(own), largest, flips, top_flips)
+
+
+def widening_refusal(backend: HFBackend) -> str:
+    """Why the model cannot be widened to float32; empty if it can."""
+    if backend.placed:
+        return "the weights are quantised or spread by a device map"
+    needed = sum(tensor.numel() * (4 - tensor.element_size()) for tensor in _floating(backend.model))
+    if backend.device.type == "cuda":
+        free = torch.cuda.mem_get_info(backend.device)[0]
+    else:
+        import psutil
+
+        free = psutil.virtual_memory().available
+    # Half of it is left for activations and for whoever else is there.
+    return "" if 2 * needed < free else f"it would take {needed / 2**30:.1f} GiB more of {free / 2**30:.1f} GiB free"
+
+
+@contextmanager
+def widened(model: Any) -> Iterator[None]:
+    """Weights and buffers in float32 inside the block, and as they were after it: widening loses nothing."""
+    before = [(tensor, tensor.dtype) for tensor in _floating(model)]
+    try:
+        for tensor, _ in before:
+            tensor.data = tensor.data.float()
+        yield
+    finally:
+        for tensor, dtype in before:
+            tensor.data = tensor.data.to(dtype)
+
+
+def _floating(model: Any) -> list[Tensor]:
+    return [tensor for tensor in chain(model.parameters(), model.buffers()) if tensor.is_floating_point()]
+
+
+def _plainly(engine: Engine, prompts: Sequence[PreparedPrompt]) -> list[Reading]:
+    return [
+        reading
+        for prepared in prompts
+        for reading in read_labels(forward_plain(engine.backend, [prepared]).logits, [prepared.prompt])
+    ]
+
+
+def _told(compared: Comparison) -> str:
+    return (
+        f"largest difference of a label log-probability {compared.largest_difference:.2g}, "
+        f"{compared.flips} flips of the most probable label"
+    )

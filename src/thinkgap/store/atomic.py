@@ -37,9 +37,10 @@ def disk_errors(folder: Path) -> Iterator[None]:
                 f"no space left (or quota reached) while writing in {folder}: {error.strerror}. Shards and files "
                 "written earlier are intact; free space and start the same command again to resume"
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR):
             raise StoreError(
-                f"cannot write in {folder}: {error.strerror}; choose another folder with hydra.run.dir=..."
+                f"cannot write in {folder}: {error.strerror}; choose another folder with hydra.run.dir=... (for "
+                "finished cells: paths.cells_dir=...)"
             ) from error
         raise
 

@@ -192,6 +192,6 @@ class CellStore:
             wider = "bfloat16 or float32" if self.wanted.dtype == "float16" else "float32"
             raise StoreError(
                 f"{where(cells[lost[0]].prompt)}: the state {self.wanted.names[lost[1]]} is beyond the range of "
-                f"{self.wanted.dtype}; set capture.dtype={wider}"
+                f"{self.wanted.dtype}; set evaluation.capture.dtype={wider}"
             )
         return kept

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 ROWS = ("item_id", "presentation", "condition", "group_id", "split", "gold_slot", "pred_slot", "k", "prompt_sha256")
 """Columns of `RunFeatures.rows`, as in records.parquet."""
 _SHOWN = 6
-_CAPTURE = "run the evaluation with capture.layers=... to keep states"
+_CAPTURE = "run the evaluation with evaluation.capture.enabled=true to keep states"
 
 
 class Features:

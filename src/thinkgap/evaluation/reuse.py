@@ -1,0 +1,114 @@
+"""Cells that an earlier run finished are taken from the store; what this run computes is put there.
+
+Stands before the engine: same prompts in, same results out. Knows no record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from thinkgap.evaluation.describe import code_digest
+from thinkgap.prompts.build import PreparedPrompt
+from thinkgap.schema import EvaluateConfig, StateDtype
+from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.store.cells import CellContents, CellStore
+
+log = logging.getLogger(__name__)
+
+# What of a model's description a cell depends on; how it renders and cuts prompts is in the prompt's own digest.
+_MODEL = ("revision", "class", "dtype", "attn_implementation", "quantization", "vocab_size", "image_processor")
+_LIBRARIES = ("torch", "torchvision", "transformers", "pillow")
+_MOST_BYTES = 256 << 20
+
+
+class Reuse:
+    """An engine that computes only what the store does not hold."""
+
+    def __init__(self, engine: Engine, store: CellStore | None) -> None:
+        self.engine, self.store = engine, store
+        self.n_reused = 0
+        self._fresh: list[Scored] = []
+        self._bytes = 0
+
+    def score(self, groups: Sequence[Sequence[PreparedPrompt]]) -> list[list[Scored]]:
+        """As `Engine.score`; what is computed waits for `flush`."""
+        if self.store is None:
+            return self.engine.score(groups)
+        known = [self.store.get([prepared.prompt for prepared in group]) for group in groups]
+        missing = [
+            [prepared for prepared, one in zip(group, found, strict=True) if one is None]
+            for group, found in zip(groups, known, strict=True)
+        ]
+        computed = [one for group in self.engine.score(missing) for one in group]
+        self._fresh += computed
+        self._bytes += sum(one.states.nbytes for one in computed if one.states is not None)
+        rest = iter(computed)
+        results = [[one if one is not None else next(rest) for one in found] for found in known]
+        self.n_reused += sum(map(len, results)) - len(computed)
+        return results
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits that it should be written now."""
+        return self._bytes > _MOST_BYTES
+
+    def flush(self) -> None:
+        """Write what waits.
+
+        Raises:
+            StoreError: the disk is full, or a state that its type on disk cannot hold.
+        """
+        if self.store is not None and self._fresh:
+            self.store.write(self._fresh)
+        self._fresh, self._bytes = [], 0
+
+    def describe(self) -> dict[str, Any]:
+        """For the manifest: where the cells are, and how many prompts were not computed again."""
+        folder = None if self.store is None else str(self.store.folder.resolve())
+        return {"cells": folder, "reused_prompts": self.n_reused}
+
+
+def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
+    """The store of this model's cells; None if nothing is to be reused.
+
+    Raises:
+        StoreError: the folder cannot be written, or was made for another model.
+    """
+    if not cfg.evaluation.reuse:
+        return None
+    context = cell_context(engine)
+    digest = hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:16]
+    dtype = cfg.evaluation.capture.dtype
+    own = str(engine.backend.model.dtype).removeprefix("torch.")
+    contents = CellContents(
+        tuple(engine.state_names),
+        own if dtype is StateDtype.auto else dtype.name,
+        engine.lens,
+        engine.options.top_k,
+    )
+    folder = Path(cfg.paths.cells_dir).expanduser() / f"{cfg.model.name}-{digest}"
+    store = CellStore.open(folder, context, contents)
+    if len(store):
+        log.info("%d finished cells of this model are in %s", len(store), folder)
+    return store
+
+
+def cell_context(engine: Engine) -> dict[str, Any]:
+    """All that a cell depends on beside its prompt, as JSON data."""
+    from importlib.metadata import version
+
+    described = engine.backend.describe()
+    reasoning = engine.options.reasoning
+    return {
+        "model": {name: described.get(name) for name in _MODEL},
+        "device": engine.backend.device.type,
+        "scoring": engine.choice.method.name,
+        "reasoning_tokens": None if reasoning is None else [list(reasoning.all), list(reasoning.strict)],
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "code": code_digest("backends", "scoring"),
+    }
