@@ -57,10 +57,11 @@ def run(options: Options) -> None:
     """Measure every number type."""
     number = options.sized(options.items, 12, 2)
     repeats = options.sized(options.repeats, 7, 1)
-    steps = [_measure(options, name, number, repeats) for name in TARGETS]
+    plain = [_measure(options, name, number, repeats) for name in TARGETS]
+    steps = plain if options.quick else [*plain, _measure(options, "float32", number, repeats, compiled=True)]
     rows = [
         {
-            "dtype": step["dtype"],
+            "dtype": step["dtype"] + (", compiled" if step["compiled"] else ""),
             "limit GF/s": step["limit_flops"] / 1e9,
             "share, passes": step["share_of_limit"]["passes"],
             "share, text to readings": step["share_of_limit"]["text to readings"],
@@ -73,8 +74,9 @@ def run(options: Options) -> None:
     finish("efficiency", options, {"items": number, "steps": steps}, rows)
 
 
-def _measure(options: Options, dtype: str, number: int, repeats: int) -> dict[str, Any]:
-    backend = load_backend(ModelConfig(name="model", path=options.model, dtype=Dtype[dtype]), on_accelerator=False)
+def _measure(options: Options, dtype: str, number: int, repeats: int, compiled: bool = False) -> dict[str, Any]:
+    config = ModelConfig(name="model", path=options.model, dtype=Dtype[dtype], compile=compiled)
+    backend = load_backend(config, on_accelerator=False)
     engine = engine_of(backend, Scoring.packed, tokens_per_pass(on_accelerator=False))
     builder = PromptBuilder(backend.fmt, conditions())
     items = presented([inventory(n) for n in range(number)])
@@ -87,6 +89,7 @@ def _measure(options: Options, dtype: str, number: int, repeats: int) -> dict[st
     def passes(wanted: Wanted | None) -> Callable[[], None]:
         return lambda: [forward_packed(backend, batch, wanted) for batch in batches].clear()
 
+    passes(Wanted())()  # loads kernels, and compiles
     seconds = interleaved(
         {
             "linear layers alone": timed(lambda: linear_layers(backend, tokens)),
@@ -105,6 +108,7 @@ def _measure(options: Options, dtype: str, number: int, repeats: int) -> dict[st
     ]
     return {
         "dtype": dtype,
+        "compiled": compiled,
         "target": TARGETS[dtype],
         "trie_tokens": sum(tokens),
         "passes": len(batches),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -275,3 +276,29 @@ def test_half_precision_rounds_otherwise_and_is_still_told_from_a_wrong_mask(
 
     monkeypatch.setattr(packed, "layout_of", unmasked)
     assert "packed texts differ from plain ones" in check.refusal_of(backend, Scoring.packed)[0]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on a CPU")
+def test_compiled_layers_give_the_same(
+    tiny_model: Callable[[str], Path], tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    made = groups(tiny_backend("qwen3"), picture)
+    expected = Engine.of(tiny_backend("qwen3"), Scoring.plain, wanted=ALL).score(made)
+    config = ModelConfig(name="qwen3", path=str(tiny_model("qwen3")), compile=True)
+    compiled = Engine.of(load_backend(config, on_accelerator=False), wanted=ALL, batch_tokens=150)
+    assert compiled.choice.method is Scoring.packed, compiled.choice.reason
+    assert_same(compiled.score(made), expected)
+    assert compiled.backend.describe()["compiled"]
+
+
+def test_what_cannot_be_compiled_is_said(tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(forward: Any, **_: Any) -> Any:
+        def fails(*arguments: Any, **settings: Any) -> Any:
+            raise RuntimeError("no working C++ compiler\nfurther lines")
+
+        return fails
+
+    monkeypatch.setattr(torch, "compile", broken)
+    config = ModelConfig(name="llama", path=str(tiny_model("llama")), compile=True)
+    with pytest.raises(ModelError, match="no working C\\+\\+ compiler; set model.compile=false"):
+        load_backend(config, on_accelerator=False)

@@ -35,6 +35,8 @@ class HFBackend:
     check_error: float
     length_dependent: bool = False
     """Whether rotary frequencies depend on the longest prompt of a batch; prompts then run one by one."""
+    compiled: bool = False
+    """Whether the decoder's layers went through torch.compile."""
 
     @property
     def device(self) -> torch.device:
@@ -93,6 +95,7 @@ class HFBackend:
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "attn_implementation": getattr(config, "_attn_implementation", None),
             "device": str(self.device),
+            "compiled": self.compiled,
             "quantization": _as_mapping(getattr(config, "quantization_config", None)),
             "vocab_size": config.get_text_config().vocab_size,
             "max_length": self.fmt.max_length,

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from thinkgap.backends.families import (
+    Structure,
     find_structure,
     has_length_dependent_rope,
     set_pixel_bounds,
@@ -69,11 +70,31 @@ def load_backend(
     model.eval()
     structure = find_structure(model, cfg.name)
     placed = cfg.device_map is not None or cfg.quantization is not None
-    error = verify(model, structure, cfg.name)
+    if cfg.compile:
+        error = _verify_compiled(model, structure, cfg.name)
+    else:
+        error = verify(model, structure, cfg.name)
     revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
-    return HFBackend(
-        fmt, model, structure, checkpoint, revision, placed, error, has_length_dependent_rope(model.config)
-    )
+    length_dependent = has_length_dependent_rope(model.config)
+    return HFBackend(fmt, model, structure, checkpoint, revision, placed, error, length_dependent, cfg.compile)
+
+
+def _verify_compiled(model: Any, structure: Structure, name: str) -> float:
+    """Compile the decoder's layers, then check as always.
+
+    Raises:
+        ModelError: they cannot be compiled, or the check fails.
+    """
+    for layer in structure.layers:
+        # The forward alone: hooks that keep states are called outside, and never make it compile again.
+        layer.forward = torch.compile(layer.forward, dynamic=True)
+    try:
+        return verify(model, structure, name)
+    except ModelError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"model {name} cannot be compiled: {reason}; set model.compile=false") from error
 
 
 def _check_weights(report: Any, cfg: ModelConfig) -> None:

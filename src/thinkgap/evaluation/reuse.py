@@ -21,7 +21,16 @@ from thinkgap.store.cells import CellContents, CellStore
 log = logging.getLogger(__name__)
 
 # What of a model's description a cell depends on; how it renders and cuts prompts is in the prompt's own digest.
-_MODEL = ("revision", "class", "dtype", "attn_implementation", "quantization", "vocab_size", "image_processor")
+_MODEL = (
+    "revision",
+    "class",
+    "dtype",
+    "attn_implementation",
+    "compiled",
+    "quantization",
+    "vocab_size",
+    "image_processor",
+)
 _LIBRARIES = ("torch", "torchvision", "transformers", "pillow")
 _MOST_BYTES = 256 << 20
 

@@ -148,7 +148,8 @@ def _attend(
     return torch.cat(out, dim=1), None
 
 
-AttentionInterface.register(_NAME, _attend)
+# Blocks differ from pass to pass; a compiled layer calls this as it is.
+AttentionInterface.register(_NAME, torch.compiler.disable(_attend))
 _layout: ContextVar[Layout | None] = ContextVar("layout", default=None)
 
 
