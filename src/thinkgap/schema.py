@@ -159,8 +159,7 @@ class ModelConfig:
     attn_implementation: Optional[str] = None
     """Passed to transformers (`sdpa`, `eager`, `flash_attention_2`); null leaves its default."""
     compile: bool = False
-    """Whether to compile the decoder's layers with torch.compile: some 5% faster on a CPU, after a start that takes half a
-    minute and a C++ compiler."""
+    """Whether to compile the decoder's layers with torch.compile; on a CPU that needs a C++ compiler and half a minute."""
     quantization: Optional[Dict[str, Any]] = None
     """A transformers quantisation config as a mapping, e.g. `{quant_method: bitsandbytes, load_in_4bit: true}`."""
     trust_remote_code: bool = False
