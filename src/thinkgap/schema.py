@@ -177,13 +177,30 @@ class ModelConfig:
 
 
 @dataclass
+class GenerationConfig:
+    """How a data set that makes its own items makes them; other data sets refuse these."""
+
+    size: Optional[int] = None
+    """Questions of a split; null is 20,000 (train), 1,000 (validation) or 2,000 (test)."""
+    image_free: float = 0.25
+    """Share of questions whose scene is told in words instead of shown (digit_scenes)."""
+    forms: List[str] = field(default_factory=lambda: ["bool", "mcq", "open"])
+    """Forms in which each fact is asked (number_facts)."""
+    splits: Dict[str, List[float]] = field(
+        default_factory=lambda: {"train": [0.0, 0.7], "validation": [0.7, 0.8], "test": [0.8, 1.0]}
+    )
+    """Part of all handwritten digits and of all scenes that each split takes, by digest from 0 to 1; parts that overlap
+    are refused."""
+
+
+@dataclass
 class DatasetConfig:
     """A benchmark: its adapter, its source, and which of its items are used."""
 
     name: str = "???"
     """Adapter, one of `thinkgap.data.ADAPTERS`."""
     path: str = "???"
-    """Hub id, a folder with `{split}.parquet` or `{split}.jsonl`, or one such file."""
+    """Hub id, a folder with `{split}.parquet` or `{split}.jsonl`, one such file, or `generated`."""
     config: Optional[str] = None
     """Configuration of a hub dataset (`all`, `main`)."""
     split: str = "test"
@@ -202,6 +219,8 @@ class DatasetConfig:
     """`skip` treats a row with two equal options as bad; `keep` keeps and reports it (published sets have some)."""
     max_bad: float = 0.01
     """Share of unreadable rows above which the run stops before any forward pass."""
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
+    """How a generated set is made."""
 
 
 @dataclass

@@ -45,6 +45,8 @@ def test_every_name_has_its_adapter() -> None:
         "math",
         "jsonl",
         "toy_facts",
+        "digit_scenes",
+        "number_facts",
     ]
     assert all(isinstance(adapter, Adapter) and adapter.name == name for name, adapter in ADAPTERS.items())
 

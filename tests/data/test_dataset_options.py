@@ -6,11 +6,11 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from thinkgap.data import ADAPTERS
 from thinkgap.data.mmmu import MMMU_10
-from thinkgap.schema import DatasetConfig, ImageFilter
+from thinkgap.schema import DatasetConfig, GenerationConfig, ImageFilter
 
 FOLDER = Path(__file__).parents[2] / "conf" / "dataset"
 OPTIONS = sorted(file.stem for file in FOLDER.glob("*.yaml"))
@@ -32,8 +32,14 @@ def test_there_is_an_option_per_adapter() -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_keys_are_those_of_the_schema(name: str) -> None:
     raw = OmegaConf.load(FOLDER / f"{name}.yaml")
-    assert list(raw) == [field.name for field in fields(DatasetConfig)]
+    assert isinstance(raw, DictConfig)
     config = _option(name)
+    # Settings of generation stand only where the adapter follows them, and there all of them.
+    generation = ADAPTERS[config.name].generation
+    names = [field.name for field in fields(DatasetConfig) if field.name != "generation" or generation]
+    assert list(raw) == names
+    assert set(raw.get("generation", {})) == set(generation)
+    assert config.generation == GenerationConfig()
     assert config.name in ADAPTERS
     assert (config.limit, config.seed, config.max_bad) == (None, 0, 0.01)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from thinkgap.data.checks import normalise
 from thinkgap.data.images import image_ref
 from thinkgap.errors import RowError
+from thinkgap.schema import DatasetConfig
 from thinkgap.types import AnswerSpace, ImageRef
 
 
@@ -127,8 +128,10 @@ class Adapter:
     """Every subject there is, where the list is closed."""
     config_per_subject: bool = False
     """Whether the hub keeps each subject under a configuration of its name."""
-    generate: Callable[[str, int], Sequence[Mapping[str, object]]] | None = None
+    generate: Callable[[DatasetConfig], Iterable[Mapping[str, object]]] | None = None
     """Makes the rows of a split from a seed, for a set that needs no source."""
+    generation: tuple[str, ...] = ()
+    """Settings of `dataset.generation` that `generate` follows."""
 
 
 def text_key(kind: str, *texts: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from thinkgap.data import (
     ai2d,
     boolq,
+    digit_scenes,
     gsm8k,
     hendrycks_math,
     jsonl,
@@ -12,6 +13,7 @@ from thinkgap.data import (
     mmlu,
     mmlu_pro,
     mmmu,
+    number_facts,
     scienceqa,
     strategyqa,
     toy_facts,
@@ -33,5 +35,7 @@ ADAPTERS: dict[str, Adapter] = {
         hendrycks_math,
         jsonl,
         toy_facts,
+        digit_scenes,
+        number_facts,
     )
 }

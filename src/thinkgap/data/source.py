@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,13 @@ from thinkgap.data.columns import arrow_kinds, check_columns, value_kinds
 from thinkgap.data.jsonlines import read_jsonl
 from thinkgap.data.locate import find_files, looks_local
 from thinkgap.errors import ConfigError, DataError
-from thinkgap.schema import DatasetConfig
+from thinkgap.schema import DatasetConfig, GenerationConfig
 
 if TYPE_CHECKING:
     import datasets
 
+GENERATED = "generated"
+"""Path of a data set that makes its own items."""
 _COMMIT = re.compile(r"@([0-9a-f]{40})/")
 
 
@@ -46,22 +48,40 @@ def open_source(cfg: DatasetConfig, adapter: Adapter) -> Source:
 
     Raises:
         DataError: No such file, folder, split or hub data set, or a column that is missing or of another kind.
-        ConfigError: A path for a generated set.
+        ConfigError: A path for a generated set, or a setting of generation that this set has not.
 
     """
     record: dict[str, Any] = {"path": cfg.path, "split": cfg.split, "config": cfg.config}
-    if adapter.generate is not None:
-        if cfg.path != "generated":
+    _check_generation(cfg, adapter)
+    if adapter.generate is not None and (cfg.path == GENERATED or not looks_local(cfg.path)):
+        if cfg.path != GENERATED:
             raise ConfigError(
-                f"dataset {adapter.name} makes its own items: dataset.path is 'generated', not {cfg.path!r}"
+                f"dataset {adapter.name} makes its own items: dataset.path is '{GENERATED}', or a file or folder "
+                f"with its columns, not {cfg.path!r}"
             )
-        rows = [Row(values) for values in adapter.generate(cfg.split, cfg.seed)]
-        return Source(rows, record | {"seed": cfg.seed})
+        settings = {name: getattr(cfg.generation, name) for name in adapter.generation}
+        record |= {"seed": cfg.seed} | ({"generation": settings} if settings else {})
+        return Source((Row(values) for values in adapter.generate(cfg)), record)
     if looks_local(cfg.path):
         files, n_configs = _local_files(cfg, adapter)
         record["files"] = [{"path": str(file), "sha256": _sha256(file)} for file in files]
         return Source(_file_rows(files, adapter), record, n_configs)
     return _hub_source(cfg, adapter, record)
+
+
+def _check_generation(cfg: DatasetConfig, adapter: Adapter) -> None:
+    """Refuse a setting that would change nothing."""
+    defaults = GenerationConfig()
+    for name in (field.name for field in fields(GenerationConfig)):
+        if getattr(cfg.generation, name) == getattr(defaults, name):
+            continue
+        if cfg.path != GENERATED:
+            raise ConfigError(f"dataset.generation.{name} is set, and {cfg.path} is read as it is: leave it out")
+        if name not in adapter.generation:
+            known = ", ".join(adapter.generation) or "none"
+            raise ConfigError(
+                f"dataset.generation.{name} is set, and {adapter.name} has no such setting (it has: {known})"
+            )
 
 
 def _local_files(cfg: DatasetConfig, adapter: Adapter) -> tuple[list[Path], int]:

@@ -140,5 +140,5 @@ ADAPTER = Adapter(
     columns={"question": "text", "choices": "texts", "answer": "integer", "kind": "text", "about": "text"},
     published=dict.fromkeys(SPLITS, SIZE),
     subjects=tuple(KINDS),
-    generate=generate,
+    generate=lambda cfg: generate(cfg.split, cfg.seed),
 )
