@@ -159,7 +159,7 @@ class ModelConfig:
     attn_implementation: Optional[str] = None
     """Passed to transformers (`sdpa`, `eager`, `flash_attention_2`); null leaves its default."""
     compile: bool = False
-    """Whether to compile the decoder's layers with torch.compile; on a CPU that needs a C++ compiler and half a minute."""
+    """Whether to compile the decoder's layers (torch.compile); on a CPU that takes a C++ compiler and half a minute."""
     quantization: Optional[Dict[str, Any]] = None
     """A transformers quantisation config as a mapping, e.g. `{quant_method: bitsandbytes, load_in_4bit: true}`."""
     trust_remote_code: bool = False
