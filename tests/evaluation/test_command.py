@@ -147,6 +147,7 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
         "dataset.limit=40",
         "trigger=direct",
         "logger=none",
+        "scoring=plain",
         "evaluation.batch_size=1",
         f"hydra.run.dir={tmp_path / 'run'}",
     ]
