@@ -169,8 +169,7 @@ class ImageWork:
 def counted_images(backend: HFBackend) -> Iterator[ImageWork]:
     """Count the image work done inside the block, in which no image is remembered from before it."""
     work = ImageWork()
-    memo = ImageMemo(backend.fmt.processor.image_processor.inner)
-    backend.fmt.processor.image_processor = memo
+    memo = backend.fmt.images = ImageMemo(backend.fmt.processor.image_processor)
 
     def encode(_: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> None:
         grids = settings["grid_thw"] if "grid_thw" in settings else arguments[1]

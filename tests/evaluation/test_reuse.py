@@ -47,7 +47,7 @@ def test_a_further_trigger_computes_that_trigger(run: Callable[..., Finished]) -
     assert computed(first) == 24
     more = run("trigger=[let_me_think,reasoning]", folder="more")
     assert computed(more) == 12
-    assert more.manifest["reused_prompts"] == 24
+    assert more.manifest["session"]["reused_prompts"] == 24
     again = run("trigger=[let_me_think,reasoning]", folder="again")
     assert computed(again) == 0
     assert read_records(again.folder) == read_records(more.folder)

@@ -76,7 +76,7 @@ def test_missing_prompts_are_counted_and_the_first_is_named(tmp_path: Path):
     scored = fill(tmp_path)
     features = Features.open(tmp_path)
     absent = [prompt("gone").sha256, prompt("gone too").sha256]
-    with pytest.raises(StoreError, match=rf"of 2 of 5 prompts; the first is {absent[0]}\. .*capture\.layers"):
+    with pytest.raises(StoreError, match=rf"of 2 of 5 prompts; the first is {absent[0]}\. .*capture\.enabled"):
         features.states([*digests(scored[:2]), *absent, digests(scored)[2]])
     without_states = cells(["other"], contents=CellContents())
     with pytest.raises(StoreError, match="of 1 of 1 prompts"):
@@ -153,7 +153,7 @@ def test_folders_without_states_are_explained(tmp_path: Path):
     with pytest.raises(StoreError, match=r"fingerprint\.json does not exist; give the folder"):
         Features.open(tmp_path)
     CellStore.open(tmp_path, CONTEXT).write(cells(ITEMS, contents=CellContents()))
-    with pytest.raises(StoreError, match=r"holds no states; .*capture\.layers="):
+    with pytest.raises(StoreError, match=r"holds no states; .*evaluation\.capture\.enabled=true"):
         Features.open(tmp_path)
 
 
@@ -193,7 +193,7 @@ def test_rows_of_a_run_get_their_own_states(tmp_path: Path, absolute: bool):
 
 def test_runs_that_cannot_be_joined_are_explained(tmp_path: Path):
     run_dir, _ = run_with_cells(tmp_path, None)
-    with pytest.raises(StoreError, match=r"kept no cells; .*capture\.layers="):
+    with pytest.raises(StoreError, match=r"kept no cells; .*evaluation\.capture\.enabled=true"):
         features_of_run(run_dir)
     write_manifest(run_dir, {"cells": "../cells"})
     with pytest.raises(StoreError, match="no rows with condition 'thinks'; did you mean 'think'"):

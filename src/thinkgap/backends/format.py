@@ -49,6 +49,8 @@ class TextFormat:
     """Whether the template leaves an image between two texts, found by rendering one."""
     start_ids: list[int] = field(init=False, default_factory=list)
     """Ids that the tokenizer puts before any text of its own accord (a start token), or none."""
+    images: ImageMemo | None = field(init=False, default=None)
+    """Remembers the last images of an image-text model."""
     _controls: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class TextFormat:
             )
         self.start_ids = self._find_start_ids()
         if self.is_vision:
-            self.processor.image_processor = ImageMemo(self.processor.image_processor)
+            self.images = ImageMemo(self.processor.image_processor)
         if self.chat_template:
             self._check_switch()
             between = self._find_joiner()
@@ -156,14 +158,16 @@ class TextFormat:
         """
         if not self.is_vision:
             return Encoded(tuple(self.tokenize(text)))
-        batch = dict(
-            self.processor(
-                text=[text],
-                images=self.processor.image_processor.pictures(images, open_image) or None,
-                add_special_tokens=False,
-                return_tensors="pt",
+        assert self.images is not None
+        with self.images.standing_in(self.processor):
+            batch = dict(
+                self.processor(
+                    text=[text],
+                    images=self.images.pictures(images, open_image) or None,
+                    add_special_tokens=False,
+                    return_tensors="pt",
+                )
             )
-        )
         start = self._start(text)
         ids = torch.cat([torch.tensor([start], dtype=torch.long), batch.pop("input_ids")], dim=1)[0]
         batch.pop("attention_mask", None)
@@ -211,7 +215,7 @@ def describe_format(fmt: TextFormat) -> dict[str, Any]:
     if fmt.is_vision:
         image_processor = fmt.processor.image_processor
         described["keeps_image_order"] = fmt.keeps_image_order
-        described["image_processor"] = {"class": type(image_processor.inner).__name__} | {
+        described["image_processor"] = {"class": type(image_processor).__name__} | {
             key: value for key, value in image_processor.to_dict().items() if _plain(value)
         }
     return described

@@ -7,7 +7,8 @@ processors of transformers by their call alone.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -20,20 +21,30 @@ _KEPT = 16
 class ImageMemo:
     """Stands in for a processor's image processor and remembers the last images.
 
-    Several images of one prompt are put together from their single results. The first prompt that has several shows
-    whether that is right for this processor; if not, only equal sets of images are remembered.
+    Several images of one prompt are put together from their single results. The first prompt that has several, of one
+    size and of unequal sizes, shows whether that is right for this processor; if not, only equal sets are remembered.
     """
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
         self.calls = 0
         """How often the image processor itself ran."""
-        self._separable: bool | None = None
+        self._separable: dict[bool, bool] = {}
         self._pictures: OrderedDict[str, Any] = OrderedDict()
         self._results: OrderedDict[tuple[tuple[str, ...], str], dict[str, Any]] = OrderedDict()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+    @contextmanager
+    def standing_in(self, processor: Any) -> Iterator[None]:
+        """Let `processor` call this instead of its image processor inside the block."""
+        before = processor.image_processor
+        processor.image_processor = self
+        try:
+            yield
+        finally:
+            processor.image_processor = before
 
     def pictures(self, images: Sequence[ImageRef], decode: Any) -> list[Any]:
         """The decoded images; the same object for the same content while it is remembered."""
@@ -62,13 +73,14 @@ class ImageMemo:
         if asked in self._results:
             self._results.move_to_end(asked)
             return self._results[asked]
-        if len(key) == 1 or self._separable is False:
+        alike = len({getattr(pictures[name], "size", None) for name in key}) == 1
+        if len(key) == 1 or self._separable.get(alike) is False:
             found = self._run(images, settings)
         else:
             joined = _joined([self._of((name,), pictures, [pictures[name]], settings) for name in key])
-            found = joined if joined is not None and self._separable else self._run(images, settings)
-            if self._separable is None:
-                self._separable = joined is not None and _equal(joined, found)
+            found = joined if joined is not None and alike in self._separable else self._run(images, settings)
+            if alike not in self._separable:
+                self._separable[alike] = joined is not None and _equal(joined, found)
         self._results[asked] = found
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)

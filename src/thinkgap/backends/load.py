@@ -25,6 +25,7 @@ from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, PromptConfig, ThinkingSwitch
 
+_GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
 DEFAULT_CACHE = "~/.cache/thinkgap"
 
 
@@ -64,7 +65,9 @@ def load_backend(
     if not on_accelerator:
         # On a CPU the masked attention kernel takes grouped heads as they are, and faster than copies of them; an
         # accelerator's would fall back to a slow one. transformers asks for them there only if told to.
-        os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
+        os.environ.setdefault(_GROUPED, "1")
+    elif os.environ.get(_GROUPED) == "1":
+        del os.environ[_GROUPED]  # of an earlier model of this process
     model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
     _check_weights(report, cfg)
     model.eval()

@@ -13,7 +13,7 @@ from typing import Any
 import thinkgap
 from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.prompts.build import PromptBuilder
-from thinkgap.schema import EvaluateConfig, LabelVariant
+from thinkgap.schema import EvaluateConfig, LabelVariant, StateDtype
 from thinkgap.scoring.engine import Engine
 from thinkgap.types import Condition, Presentation, Thinking
 
@@ -165,13 +165,26 @@ def run_fingerprint(
         "label_ids": cfg.label_ids.name,
         "scoring": engine.choice.method.name,
         "pass": engine.pass_size,
-        "reads": {"top_k": engine.options.top_k, "lens": engine.lens, "states": engine.state_names},
+        "reads": {
+            "top_k": engine.options.top_k,
+            "lens": engine.lens,
+            "states": engine.state_names,
+            # Rows that are done are not captured again, so their states must be where and as the others will be.
+            "state_dtype": state_dtype(cfg, engine) if engine.state_names else None,
+            "cells_dir": cfg.paths.cells_dir if engine.state_names else None,
+        },
         "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
         "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},
         "seed": cfg.seed,
         "code": code_digest(),
         "libraries": {name: version(name) for name in ("torch", "torchvision", "transformers", "tokenizers", "pillow")},
     }
+
+
+def state_dtype(cfg: EvaluateConfig, engine: Engine) -> str:
+    """Number type of states on disk: as asked, or the model's own."""
+    asked = cfg.evaluation.capture.dtype
+    return str(engine.backend.model.dtype).removeprefix("torch.") if asked is StateDtype.auto else asked.name
 
 
 def _digest(value: Any) -> str:

@@ -111,6 +111,10 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
         ),
     )
     if predicted.n_prompts == 0 and stored.get("finished"):
+        if cfg.evaluation.verify:
+            log.warning(
+                "nothing was left to score, so evaluation.verify had nothing to check: use another hydra.run.dir"
+            )
         return stored  # nothing was computed, so what stands there is still what made the records
     verified = verify(engine, sample)
     if verified is not None:
@@ -118,6 +122,7 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
     session |= {
         "finished": datetime.now(UTC),
         "prompts": predicted.n_prompts,
+        "reused_prompts": reuse.n_reused,
         "seconds": round(seconds, 3),
     }
     image_tokens = _image_tokens(run.path)

@@ -75,6 +75,8 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     described = describe_conditions(builder, [presentation for item in items for presentation in item])
     for warning in label_warnings(described):
         log.warning(warning)
+    # Where the prompts will run: what is checked and described from here on must be that.
+    backend.to(make_trainer(cfg.trainer).strategy.root_device)
     return Prepared(loaded, items, _engine(cfg, backend), builder, described)
 
 
@@ -138,7 +140,13 @@ def _wanted(cfg: CaptureConfig, n_layers: int) -> Wanted | None:
         ConfigError: a layer that the model does not have.
     """
     if not cfg.enabled:
+        if cfg.layers is not None or cfg.embeddings or cfg.final_norm:
+            raise ConfigError("evaluation.capture says which states to keep: set evaluation.capture.enabled=true too")
         return None
+    if cfg.layers is not None and not cfg.layers and not cfg.embeddings and not cfg.final_norm:
+        raise ConfigError(
+            "evaluation.capture.layers=[] keeps nothing: name layers, or set evaluation.capture.enabled=false"
+        )
     layers = None
     if cfg.layers is not None:
         outside = [layer for layer in cfg.layers if not -n_layers <= layer < n_layers]

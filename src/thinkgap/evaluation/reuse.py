@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from thinkgap.evaluation.describe import code_digest
+from thinkgap.errors import StoreError
+from thinkgap.evaluation.describe import code_digest, state_dtype
 from thinkgap.prompts.build import PreparedPrompt
-from thinkgap.schema import EvaluateConfig, StateDtype
+from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.engine import Engine, Scored
 from thinkgap.store.cells import CellContents, CellStore
 
@@ -67,19 +68,32 @@ class Reuse:
         return self._bytes > _MOST_BYTES
 
     def flush(self) -> None:
-        """Write what waits.
+        """Write what waits; readings alone are no reason to end a run when they cannot be kept.
 
         Raises:
-            StoreError: the disk is full, or a state that its type on disk cannot hold.
+            StoreError: states that cannot be kept: the disk is full, or their type cannot hold one.
         """
-        if self.store is not None and self._fresh:
-            self.store.write(self._fresh)
-        self._fresh, self._bytes = [], 0
+        waiting, self._fresh, self._bytes = self._fresh, [], 0
+        if self.store is None or not waiting:
+            return
+        try:
+            self.store.write(waiting)
+        except StoreError as error:
+            if self.store.wanted.names:
+                raise  # the states are what the run is for
+            log.warning("cells are not kept from here on, the run goes on: %s", error)
+            self.store = None
 
     def describe(self) -> dict[str, Any]:
-        """For the manifest: where the cells are, and how many prompts were not computed again."""
-        folder = None if self.store is None else str(self.store.folder.resolve())
-        return {"cells": folder, "reused_prompts": self.n_reused}
+        """For the manifest: where the cells are, and which states they hold."""
+        if self.store is None:
+            return {"cells": None, "states": [], "state_dtype": None}
+        wanted = self.store.wanted
+        return {
+            "cells": str(self.store.folder.resolve()),
+            "states": list(wanted.names),
+            "state_dtype": wanted.dtype if wanted.names else None,
+        }
 
 
 def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
@@ -92,14 +106,7 @@ def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
         return None
     context = cell_context(engine)
     digest = hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:16]
-    dtype = cfg.evaluation.capture.dtype
-    own = str(engine.backend.model.dtype).removeprefix("torch.")
-    contents = CellContents(
-        tuple(engine.state_names),
-        own if dtype is StateDtype.auto else dtype.name,
-        engine.lens,
-        engine.options.top_k,
-    )
+    contents = CellContents(tuple(engine.state_names), state_dtype(cfg, engine), engine.lens, engine.options.top_k)
     folder = Path(cfg.paths.cells_dir).expanduser() / f"{cfg.model.name}-{digest}"
     store = CellStore.open(folder, context, contents)
     if len(store):
@@ -117,6 +124,8 @@ def cell_context(engine: Engine) -> dict[str, Any]:
         "model": {name: described.get(name) for name in _MODEL},
         "device": engine.backend.device.type,
         "scoring": engine.choice.method.name,
+        # Half-precision logits depend on what shares a pass.
+        "pass": None if described["dtype"] == "float32" else engine.pass_size,
         "reasoning_tokens": None if reasoning is None else [list(reasoning.all), list(reasoning.strict)],
         "libraries": {name: version(name) for name in _LIBRARIES},
         "code": code_digest("backends", "scoring"),

@@ -54,6 +54,8 @@ class Counts:
     computed_tokens: int = 0
     """Tokens that went through the model, padding left out."""
     passes: int = 0
+    plain_prompts: int = 0
+    """Prompts of groups that could not be planned and were scored plainly."""
 
 
 def tokens_per_pass(on_accelerator: bool) -> int:
@@ -104,6 +106,8 @@ class Engine:
                 alone.append(number)
             else:
                 shared.append((number, planned))
+        if self.choice.method is not Scoring.plain:
+            self.counts.plain_prompts += sum(len(groups[number]) for number in alone)
         plain = iter(in_batches([one for number in alone for one in groups[number]], self.batch_size, self._plain))
         for number in alone:
             results[number] = [next(plain) for _ in groups[number]]

@@ -20,7 +20,7 @@ from thinkgap.errors import StoreError
 from thinkgap.scoring.engine import Scored
 from thinkgap.store.atomic import disk_errors
 from thinkgap.store.cell_rows import READING, cell_key, to_lenses, to_readings, to_table, where
-from thinkgap.store.fingerprint import JSON, check_fingerprint
+from thinkgap.store.fingerprint import FINGERPRINT_FILE, JSON, check_fingerprint
 from thinkgap.store.shards import (
     CellContents,
     context_digest,
@@ -35,7 +35,7 @@ from thinkgap.types import Prompt, Reading
 
 log = logging.getLogger(__name__)
 
-_WAY_OUT = "give this run another folder for its cells, or delete this one"
+_WAY_OUT = "give this run another folder for its cells (paths.cells_dir=...), or delete this one"
 
 
 class CellStore:
@@ -44,9 +44,9 @@ class CellStore:
     Open it with `CellStore.open`.
     """
 
-    def __init__(self, folder: Path, context: str, wanted: CellContents) -> None:
+    def __init__(self, folder: Path, context: Mapping[str, JSON], wanted: CellContents) -> None:
         self.folder, self.wanted = folder, wanted
-        self._context = context
+        self._given, self._context = context, context_digest(context)
         self._index: dict[str, tuple[Path, int]] = {}
 
     @classmethod
@@ -70,7 +70,7 @@ class CellStore:
             path.mkdir(parents=True, exist_ok=True)
         shards = shard_paths(path)
         check_fingerprint(path, context, bool(shards), "cells", _WAY_OUT)
-        store = cls(path, context_digest(context), wanted or CellContents())
+        store = cls(path, context, wanted or CellContents())
         with disk_errors(path):
             remove_leftovers(path)
         foreign = sum(not store._add(shard) for shard in shards)
@@ -126,6 +126,11 @@ class CellStore:
         cells = list(new.values())
         prompts, readings, lenses = zip(*((cell.prompt, cell.reading, cell.lens) for cell in cells), strict=True)
         table = to_table(list(new), prompts, readings, lenses)
+        if not (self.folder / FINGERPRINT_FILE).exists():
+            # The folder was deleted while this run was at work.
+            with disk_errors(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            check_fingerprint(self.folder, self._given, False, "cells", _WAY_OUT)
         path = write_shard(self.folder, table, self._states(cells), self.wanted, self._context).path
         self._index.update((key, (path, row)) for row, key in enumerate(new))
         return path

@@ -42,17 +42,20 @@ class Features:
         self.dtype = dtype
         """float16, bfloat16 or float32."""
         self.d = d
+        self.verify = True
+        """Whether each state file is compared with its digest before it is first read from."""
         self._captured: dict[tuple[str, ...], dict[str, tuple[Shard, int]]] = {}
+        self._verified: set[Path] = set()
 
     @classmethod
-    def open(cls, folder: Path | str, dtype: str | None = None) -> Features:
-        """Index the states in `folder`; a damaged shard is skipped with a warning.
-
-        State files are checked by header and size. Their digests are compared when a run opens the folder.
+    def open(cls, folder: Path | str, dtype: str | None = None, *, verify: bool = True) -> Features:
+        """Index the states in `folder`; a shard that is cut short is skipped with a warning.
 
         Args:
             folder: A cell folder.
             dtype: Which states to use if the folder holds several number types.
+            verify: Whether each state file is compared with its digest before it is first read from, which reads it
+                whole once.
 
         Raises:
             StoreError: No cell folder, no states in it, or several number types and none chosen.
@@ -68,6 +71,7 @@ class Features:
             raise StoreError(f"{path} holds states as {' and as '.join(dtypes)}; choose one with dtype=...")
         chosen = [(shard, digests) for shard, digests in found if shard.contents.dtype == (dtype or dtypes[0])]
         features = cls(path, dtype or dtypes[0], chosen[0][0].d)
+        features.verify = verify
         for shard, digests in chosen:
             index = features._captured.setdefault(shard.contents.names, {})
             for row, digest in enumerate(digests):
@@ -103,6 +107,9 @@ class Features:
             by_shard.setdefault(shard.path, (shard, []))[1].append((row, position))
         states = torch.empty(len(prompt_sha256s), len(asked), self.d, dtype=DTYPES[self.dtype].torch)
         for shard, pairs in by_shard.values():
+            if self.verify and shard.path not in self._verified:
+                shard.check_states()
+                self._verified.add(shard.path)
             # In the order of the file, for disks that are read ahead.
             rows, positions = zip(*sorted(pairs), strict=True)
             states[list(positions)] = shard.gather(rows, asked)
@@ -147,14 +154,15 @@ def features_of_run(
 ) -> RunFeatures:
     """Rows of a finished run with their states, joined by prompt digest.
 
-    The manifest's `cells` is the run's cell folder, absolute or relative to the run's folder.
+    The manifest's `cells` is the run's cell folder, absolute or relative to the run's folder, `states` and
+    `state_dtype` are what the run captured.
 
     Args:
         run_dir: The run's folder.
-        names: State names; None is all in the run's cell folder.
+        names: State names; None is what the run captured.
         condition: Only rows of this condition; None is all.
         readout: Only rows of this readout, so that a prompt is not repeated for each.
-        dtype: As in `Features.open`.
+        dtype: Number type of the states; None is the run's own.
 
     Raises:
         StoreError: An unfinished run, one without cells, no such rows, or what `Features` raises.
@@ -166,11 +174,13 @@ def features_of_run(
             if value not in held:
                 raise StoreError(f"{run_dir} has no rows with {column} '{value}'{nearest(value, held)}")
             rows = rows.filter(pc.equal(rows.column(column), value))  # pyright: ignore[reportAttributeAccessIssue]
-    cells = read_manifest(Path(run_dir)).get("cells")
+    manifest = read_manifest(Path(run_dir))
+    cells = manifest.get("cells")
     if not cells:
         raise StoreError(f"{run_dir} kept no cells; {_CAPTURE}")
-    features = Features.open(Path(run_dir) / cells, dtype)
-    asked = features.names if names is None else tuple(names)
+    captured = manifest.get("states")
+    features = Features.open(Path(run_dir) / cells, dtype or (manifest.get("state_dtype") if captured else None))
+    asked = tuple(names if names is not None else captured or features.names)
     states = features.states(rows.column("prompt_sha256").to_pylist(), asked)
     return RunFeatures(rows.select(ROWS).replace_schema_metadata(None), asked, states)
 
