@@ -89,7 +89,7 @@ def test_the_context_holds_code_libraries_and_reasoning_tokens(
 def test_cells_are_written_before_the_records_that_come_from_them(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Would notice: the two writes of `RecordWriter.flush` in the other order, so that a kill leaves rows without states."""
+    """In the other order a kill would leave rows without states."""
 
     def killed(*arguments: Any) -> None:
         assert list((tmp_path / "cells").glob("*/shard-*.parquet"))

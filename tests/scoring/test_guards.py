@@ -19,9 +19,7 @@ from thinkgap.scoring.trie_attention import layout_of
 
 @pytest.mark.parametrize("kinds", [("full_attention",), ("full_attention", "sliding_attention")])
 def test_an_image_in_a_chain_shorter_than_the_window_is_seen_both_ways(kinds: tuple[str, ...]) -> None:
-    """Would notice: no look at images in `_is_causal`; the tiny Gemma 3's window is too short to show it, a released one's
-    is not.
-    """
+    """A released Gemma 3 has a window longer than an image, unlike the tiny one."""
     attention = Attention(kinds, window=1024, image_blocks=True)
     ids = (1, 2, *[9] * 4, 3, 4)
     trie = build_trie([LinearPrompt(ids, (Span(2, 4, "picture"),)), LinearPrompt((*ids, 5), (Span(2, 4, "picture"),))])
