@@ -130,7 +130,7 @@ def _plot(rows: Sequence[Mapping[str, Any]], file: Path) -> str | None:
             panel.plot([step[across] for step in steps], [step[height] for step in steps], marker="o")
             panel.set_xlabel("context tokens" if axis == "sentences" else axis)
             panel.set_ylabel(height)
-            panel.set_ylim(bottom=0)
+            panel.set_ylim(0, 1.1 * max(step[height] for step in steps))
     figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file)
