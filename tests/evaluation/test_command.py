@@ -144,7 +144,7 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
     arguments = [
         f"model={smollm2_folder}",
         "dataset=toy_facts",
-        "dataset.limit=40",
+        "dataset.limit=120",
         "trigger=direct",
         "logger=none",
         "scoring=plain",
@@ -154,18 +154,19 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
     command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
-        while not (tmp_path / "run" / "fingerprint.json").exists() and time.monotonic() < deadline:
+        # Cells are opened right before the first pass.
+        while not list((tmp_path / "cells").glob("*/fingerprint.json")) and time.monotonic() < deadline:
             time.sleep(0.1)
-        time.sleep(1.5)
+        time.sleep(2.5)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode != 0, errors
-    counted = re.search(r"interrupted: (\d+) of 40 items are done", errors)
+    counted = re.search(r"interrupted: (\d+) of 120 items are done", errors)
     assert counted is not None, errors
-    assert 0 < int(counted.group(1)) < 40
+    assert 0 < int(counted.group(1)) < 120
     assert f"hydra.run.dir={tmp_path / 'run'}" in errors
     assert list((tmp_path / "run" / "shards").glob("*.parquet"))
     done = evaluate(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "resuming the run" in done.stderr
-    assert "| 40 |" in done.stdout
+    assert "| 120 |" in done.stdout
