@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,10 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
         f"hydra.run.dir={tmp_path / 'run'}",
     ]
     command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # A job in a shell's background ignores SIGINT, and so would what it starts.
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=listening, **pipes) as process:
         deadline = time.monotonic() + 120
         # Cells are opened right before the first pass.
         while not list((tmp_path / "cells").glob("*/fingerprint.json")) and time.monotonic() < deadline:
