@@ -271,6 +271,25 @@ def test_readings_that_cannot_be_kept_end_no_run(
         assert "cells are not kept from here on" in caplog.text
 
 
+def test_rows_whose_states_could_not_be_kept_are_computed_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up and is freed: no row may count as done without its states."""
+    original, calls = cells.write_shard, []
+
+    def full_once(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise StoreError("no space left")
+        return original(*arguments)
+
+    settings = ["evaluation.capture.enabled=true", "evaluation.batch_tokens=20"]
+    monkeypatch.setattr(predict, "_SHARD_RECORDS", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(cells, "write_shard", full_once)
+        with pytest.raises(StoreError, match="no space left"):
+            run(*settings)
+    assert len(features_of_run(run(*settings).folder).states) == 24
+
+
 def test_half_precision_takes_no_cells_of_passes_of_another_size(run: Run) -> None:
     assert computed(run("model.dtype=bfloat16", folder="first")) == 24
     assert computed(run("model.dtype=bfloat16", "evaluation.batch_tokens=60", folder="second")) == 24

@@ -19,7 +19,7 @@ import pytorch_lightning as pl
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import BasePredictionWriter
 
-from thinkgap.errors import ConfigError, PromptError
+from thinkgap.errors import ConfigError, PromptError, StoreError
 from thinkgap.evaluation.reuse import Reuse
 from thinkgap.readouts.native import native_record
 from thinkgap.schema import EvaluateConfig, TrainerConfig
@@ -140,7 +140,11 @@ class RecordWriter(BasePredictionWriter):
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         """Keep the finished batches of a run that fails or is interrupted."""
-        self.flush()
+        try:
+            self.flush()
+        except StoreError as error:
+            if error is not exception:
+                log.error("what was computed last could not be written: %s", error)
         done = f"{self.done} of {self.total} items are done"
         log.warning("interrupted: %s; the same command with hydra.run.dir=%s goes on from there", done, self.run.path)
 

@@ -64,6 +64,8 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     """
     quiet_libraries()
     _check_settings(cfg)
+    device = make_trainer(cfg.trainer).strategy.root_device
+    find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)
     _tell(loaded)
@@ -76,7 +78,7 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     for warning in label_warnings(described):
         log.warning(warning)
     # Where the prompts will run: what is checked and described from here on must be that.
-    backend.to(make_trainer(cfg.trainer).strategy.root_device)
+    backend.to(device)
     return Prepared(loaded, items, _engine(cfg, backend), builder, described)
 
 
@@ -98,8 +100,6 @@ def _check_settings(cfg: EvaluateConfig) -> None:
         raise ConfigError("evaluation.capture.enabled=true keeps states with the cells: set evaluation.reuse=true")
     if cfg.model.max_length is not None and cfg.model.max_length < 1:
         raise ConfigError(f"model.max_length={cfg.model.max_length}: must be at least 1")
-    make_trainer(cfg.trainer)
-    find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
 
 
 def _tell(loaded: LoadedDataset) -> None:

@@ -73,16 +73,17 @@ class Reuse:
         Raises:
             StoreError: states that cannot be kept: the disk is full, or their type cannot hold one.
         """
-        waiting, self._fresh, self._bytes = self._fresh, [], 0
-        if self.store is None or not waiting:
-            return
-        try:
-            self.store.write(waiting)
-        except StoreError as error:
-            if self.store.wanted.names:
-                raise  # the states are what the run is for
-            log.warning("cells are not kept from here on, the run goes on: %s", error)
-            self.store = None
+        if self.store is not None and self._fresh:
+            try:
+                self.store.write(self._fresh)
+            except StoreError as error:
+                if self.store.wanted.names:
+                    # The states are what the run is for. They keep waiting, so that no later call takes them as written
+                    # and writes records without them.
+                    raise
+                log.warning("cells are not kept from here on, the run goes on: %s", error)
+                self.store = None
+        self._fresh, self._bytes = [], 0
 
     def describe(self) -> dict[str, Any]:
         """For the manifest: where the cells are, and which states they hold."""

@@ -18,7 +18,6 @@ import torch
 from thinkgap.backends.families import position_axes
 from thinkgap.backends.hf import HFBackend
 from thinkgap.scoring.capture import Capture, Rows, Wanted
-from thinkgap.scoring.levels import plan_levels
 from thinkgap.scoring.packed import Planned, image_tensors
 
 
@@ -30,7 +29,7 @@ def forward_branched(backend: HFBackend, batch: Sequence[Planned], wanted: Wante
 
 def _branches(backend: HFBackend, planned: Planned, wanted: Wanted | None) -> Rows:
     """The prompts of one trie."""
-    levels = plan_levels(planned.trie)
+    levels = planned.levels
     root = None
     if levels.root:
         root = _new_cache(backend)

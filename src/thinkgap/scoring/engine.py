@@ -22,7 +22,6 @@ from thinkgap.schema import Scoring
 from thinkgap.scoring.branched import forward_branched
 from thinkgap.scoring.capture import Rows, Wanted, first_bad_layer
 from thinkgap.scoring.check import Choice, choose
-from thinkgap.scoring.levels import plan_levels
 from thinkgap.scoring.memory import in_halves
 from thinkgap.scoring.packed import Planned, forward_packed, plan_prompts
 from thinkgap.scoring.plain import forward_plain, in_batches, too_large
@@ -158,7 +157,7 @@ class Engine:
         if packed:
             computed, passes = [planned.trie.size for planned in batch], 1
         else:
-            levels = [plan_levels(planned.trie) for planned in batch]
+            levels = [planned.levels for planned in batch]
             computed, passes = [one.tokens for one in levels], sum(one.passes for one in levels)
         n_prompts = sum(len(planned.prompts) for planned in batch)
         self._count(n_prompts, [one.trie.n_linear for one in batch], computed, passes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.images import image_inputs, image_parts, image_runs
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.capture import Capture, Rows, Wanted
+from thinkgap.scoring.levels import Levels, plan_levels
 from thinkgap.scoring.plan import LinearPrompt, Occurrence, Span, Trie, build_trie
 from thinkgap.scoring.trie_attention import layout_of, trie_attention
 
@@ -31,6 +33,11 @@ class Planned:
 
     trie: Trie
     prompts: tuple[PreparedPrompt, ...]
+
+    @cached_property
+    def levels(self) -> Levels:
+        """How they are computed where no mask of ours is taken."""
+        return plan_levels(self.trie)
 
 
 def plan_prompts(backend: HFBackend, prompts: Sequence[PreparedPrompt]) -> Planned:

@@ -1,7 +1,7 @@
 """Lightning's side of scoring: a data set of items, and a predict-only module that reads them.
 
 The unit is an item with the prompts of all its presentations and conditions: they share prefixes, it is scored whole
-or excluded whole, and no rank ever needs another one. The model is no submodule here, so a device map stays untouched.
+or excluded whole, and no rank ever needs another one. The model is no submodule here: it is where it was checked.
 """
 
 from __future__ import annotations
@@ -127,10 +127,6 @@ class ScoringModule(pl.LightningModule):
         self.engine = engine
         self.score = score
         self.sample = sample
-
-    def on_predict_start(self) -> None:
-        """Put the weights on this process's device."""
-        self.engine.backend.to(self.device)
 
     def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> Any:
         """Leave prepared items on the CPU: the backend moves what it collates."""
