@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,15 @@ from tests.test_config import composed
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, DataError, StoreError
 from thinkgap.evaluation import prepare
-from thinkgap.evaluation.native import Finished, run_native
+from thinkgap.evaluation.native import Finished
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.store.records import read_records
 
 
 @pytest.fixture
-def run(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[..., Finished]:
-    """`run(*overrides, family=, folder=)`: a finished run of a tiny model on 12 generated items."""
-
-    def started(*overrides: str, family: str = "llama", folder: str = "run") -> Finished:
-        defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
-        # A run that is compared with another must not take its figures from that one's cells.
-        defaults += ["trigger=let_me_think", "logger=none", "evaluation.batch_size=4", "evaluation.reuse=false"]
-        return run_native(composed(*defaults, *overrides), tmp_path / folder)
-
-    return started
+def run(run: Callable[..., Finished]) -> Callable[..., Finished]:
+    """`run(*overrides, ...)` without cells: a run that is compared with another must not take its figures from them."""
+    return partial(run, "evaluation.batch_size=4", "evaluation.reuse=false")
 
 
 def test_records_reproduce_the_printed_table(run: Callable[..., Finished], capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,23 +15,12 @@ import torch
 from tests.test_config import composed
 from thinkgap.errors import ConfigError, StoreError
 from thinkgap.evaluation import predict
-from thinkgap.evaluation.native import Finished, run_native
+from thinkgap.evaluation.native import Finished
 from thinkgap.scoring import engine
 from thinkgap.scoring.capture import Capture, Wanted
 from thinkgap.store import atomic
 from thinkgap.store.features import features_of_run
 from thinkgap.store.records import read_records
-
-
-@pytest.fixture
-def run(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[..., Finished]:
-    """`run(*overrides, folder=)`: a finished run of a tiny model on 12 generated items."""
-
-    def started(*overrides: str, family: str = "llama", folder: str = "run") -> Finished:
-        defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
-        return run_native(composed(*defaults, "trigger=let_me_think", "logger=none", *overrides), tmp_path / folder)
-
-    return started
 
 
 def computed(finished: Finished) -> int:

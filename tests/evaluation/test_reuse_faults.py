@@ -11,29 +11,16 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_config import composed
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import StoreError, ThinkgapError
 from thinkgap.evaluation import predict, reuse
-from thinkgap.evaluation.native import Finished, run_native
+from thinkgap.evaluation.native import Finished
 from thinkgap.scoring import check, engine
 from thinkgap.store import cells
 from thinkgap.store.features import features_of_run
 from thinkgap.store.records import read_records
 
 Run = Callable[..., Finished]
-
-
-@pytest.fixture
-def run(tiny_model: Callable[[str], Path], tmp_path: Path) -> Run:
-    """`run(*overrides, folder=, model=)`: a finished run of a tiny model on 12 generated items."""
-
-    def started(*overrides: str, folder: str = "run", model: Path | None = None) -> Finished:
-        defaults = ["model=local", f"model.path={model or tiny_model('llama')}", "dataset=toy_facts"]
-        defaults += ["dataset.limit=12", "trigger=let_me_think", "logger=none"]
-        return run_native(composed(*defaults, *overrides), tmp_path / folder)
-
-    return started
 
 
 @pytest.fixture

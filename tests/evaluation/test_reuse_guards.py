@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,10 @@ import pytest
 import torch
 
 from tests.scoring.prompts import groups
-from tests.test_config import composed
 from thinkgap.backends.load import load_backend
 from thinkgap.errors import StoreError
 from thinkgap.evaluation import reuse
-from thinkgap.evaluation.native import Finished, run_native
+from thinkgap.evaluation.native import Finished
 from thinkgap.evaluation.reuse import cell_context
 from thinkgap.schema import Dtype, ModelConfig
 from thinkgap.scoring.capture import Capture, Wanted
@@ -29,15 +29,9 @@ Run = Callable[..., Finished]
 
 
 @pytest.fixture
-def run(tiny_model: Callable[[str], Path], tmp_path: Path) -> Run:
-    """`run(*overrides, folder=, model=)`: a finished run of a tiny model on 4 generated items."""
-
-    def started(*overrides: str, folder: str = "run", model: Path | None = None) -> Finished:
-        defaults = ["model=local", f"model.path={model or tiny_model('llama')}", "dataset=toy_facts"]
-        defaults += ["dataset.limit=4", "trigger=let_me_think", "logger=none"]
-        return run_native(composed(*defaults, *overrides), tmp_path / folder)
-
-    return started
+def run(run: Run) -> Run:
+    """`run(*overrides, ...)` on four items."""
+    return partial(run, "dataset.limit=4")
 
 
 def test_other_weights_of_the_same_name_and_shapes_have_other_cells(

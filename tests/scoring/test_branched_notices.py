@@ -26,18 +26,6 @@ def assert_unequal(backend: Any, group: Sequence[PreparedPrompt], expected: Rows
         assert_equal(forward_branched(backend, [plan_prompts(backend, group)], ALL), expected)
 
 
-@pytest.mark.parametrize("family", ["qwen25vl", "qwen3vl"])
-def test_image_positions_matter(
-    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Positions that merely count up give other logits, so the equivalence test would notice them."""
-    backend = tiny_backend(family)
-    group = groups(backend, picture)[3]
-    expected = plain(backend, group)
-    monkeypatch.setattr(type(backend), "linear_positions", lambda self, prompts: [None] * len(prompts))
-    assert_unequal(backend, group, expected)
-
-
 @pytest.mark.parametrize("family", ["gemma3", "gemma3_vision"])
 def test_the_sliding_window_matters(
     family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.models import FAMILIES, VISION
 from tests.scoring.prompts import groups
 from tests.scoring.reference import ALL, assert_equal, plain
 from thinkgap.scoring import packed
+from thinkgap.scoring.branched import forward_branched
 from thinkgap.scoring.capture import Rows
 from thinkgap.scoring.packed import Planned, forward_packed, plan_prompts
 
@@ -46,7 +48,7 @@ def test_prompts_are_longer_than_the_sliding_window(
     planned = [plan_prompts(backend, groups(backend, picture)[1])]
     expected = plain(backend, planned[0].prompts)
     original = packed.attention_of
-    monkeypatch.setattr(packed, "attention_of", lambda model: _without(original(model), window=None))
+    monkeypatch.setattr(packed, "attention_of", lambda model: replace(original(model), window=None))
     with pytest.raises(AssertionError):
         assert_equal(forward_packed(backend, planned, ALL), expected)
 
@@ -58,15 +60,9 @@ def test_image_tokens_see_each_other_in_gemma(
     planned = [plan_prompts(backend, groups(backend, picture)[2])]
     expected = plain(backend, planned[0].prompts)
     original = packed.attention_of
-    monkeypatch.setattr(packed, "attention_of", lambda model: _without(original(model), image_blocks=False))
+    monkeypatch.setattr(packed, "attention_of", lambda model: replace(original(model), image_blocks=False))
     with pytest.raises(AssertionError):
         assert_equal(forward_packed(backend, planned, ALL), expected)
-
-
-def _without(attention: Any, **changes: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(attention, **changes)
 
 
 @pytest.mark.parametrize("family", ["qwen25vl", "qwen3vl"])
@@ -82,17 +78,22 @@ def test_state_left_behind_does_not_matter(
         assert torch.equal(forward_packed(backend, [plan_prompts(backend, group)]).logits, before)
 
 
+@pytest.mark.parametrize("forward", [forward_packed, forward_branched])
 @pytest.mark.parametrize("family", ["qwen25vl", "qwen3vl"])
 def test_image_positions_matter(
-    family: str, tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    family: str,
+    forward: Callable[..., Rows],
+    tiny_backend: Callable[[str], Any],
+    picture: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Positions that merely count up give other logits, so the equivalence test would notice them."""
+    """Positions that merely count up give other logits, so the equivalence tests would notice them."""
     backend = tiny_backend(family)
     group = groups(backend, picture)[3]
     expected = plain(backend, group)
     monkeypatch.setattr(type(backend), "linear_positions", lambda self, prompts: [None] * len(prompts))
     with pytest.raises(AssertionError):
-        assert_equal(forward_packed(backend, [plan_prompts(backend, group)], ALL), expected)
+        assert_equal(forward(backend, [plan_prompts(backend, group)], ALL), expected)
 
 
 def encoded_rows(backend: Any, run: Callable[[], Any]) -> list[int]:

@@ -98,6 +98,15 @@ def test_secrets_are_dropped_by_name_and_by_value(tmp_path: Path, monkeypatch: p
     assert stored["max_tokens"] == 5
 
 
+def test_paths_below_the_working_folder_stay_readable(monkeypatch: pytest.MonkeyPatch):
+    """PWD is no password."""
+    monkeypatch.setenv("PWD", "/home/somebody")
+    monkeypatch.setenv("OLDPWD", "/home/somebody/else")
+    monkeypatch.setenv("MADE_UP_PWD", "made-up-password")
+    found = plain({"cells": "/home/somebody/else/cells", "url": "https://x:made-up-password@y"})
+    assert found == {"cells": "/home/somebody/else/cells", "url": "[removed]"}
+
+
 def test_plain_gives_json_values():
     class Colour(Enum):
         red = "r"

@@ -23,7 +23,7 @@ from thinkgap.scoring.blocks import Block, blocks_of
 from thinkgap.scoring.plan import Trie
 
 _NAME = "thinkgap_trie"
-# A mask is added to scores of the model's dtype.
+# Some kernels want the rows of a mask aligned to so many numbers.
 _ALIGNED = 8
 
 

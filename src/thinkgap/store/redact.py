@@ -18,6 +18,8 @@ _SECRET_NAME = re.compile(
     r"(?:^|_)(?:(?:api|access|private|secret|auth)_?keys?|key|(?:access|auth|api|bearer|refresh|hf|hub)_?tokens?|token"
     r"|secrets?|passw(?:or)?d|passphrase|pwd|credentials?|authorization|bearer|cookie)(?:$|_(?!ids?$|type$|count$))"
 )
+_FOLDERS = ("PWD", "OLDPWD")
+"""A shell's working folders: no passwords, and paths below them must stay readable."""
 _SHORTEST = 8
 """Shorter environment values ("1", "true") occur by accident."""
 
@@ -57,4 +59,8 @@ def plain(value: Any, secrets: Sequence[str] | None = None) -> Any:
 
 
 def _environment_secrets() -> list[str]:
-    return [value for name, value in os.environ.items() if len(value) >= _SHORTEST and looks_secret(name)]
+    return [
+        value
+        for name, value in os.environ.items()
+        if len(value) >= _SHORTEST and looks_secret(name) and name not in _FOLDERS
+    ]
