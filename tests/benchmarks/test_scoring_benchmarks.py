@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from benchmarks.efficiency import work_of
 from benchmarks.harness import interleaved, to_table
 from benchmarks.items import blocks, conditions, inventory, presented
 from benchmarks.lm_eval import compare
@@ -18,6 +20,8 @@ from benchmarks.lm_eval_tasks import read_items, write_items, write_tasks
 from benchmarks.protocol import Worker
 from benchmarks.scoring import main
 from tests.conftest import ROOT
+from thinkgap.scoring.packed import Planned
+from thinkgap.scoring.plan import LinearPrompt, build_trie
 from thinkgap.types import Placement
 
 
@@ -42,6 +46,29 @@ def test_vision(measured: Callable[..., dict[str, Any]], smollm2_folder: Path) -
     assert (packed["images"]["processed"], plain["images"]["processed"]) == (1, 1)
     assert plain["images"]["patches"] == 30 * packed["images"]["patches"] == 30 * 4 * result["image_tokens"]
     assert packed["computed_tokens"] < plain["computed_tokens"] / 5
+
+
+def test_efficiency(measured: Callable[..., dict[str, Any]], tiny_model: Callable[[str], Path]) -> None:
+    result = measured("efficiency", tiny_model("llama"), "--items", "1")
+    assert [step["dtype"] for step in result["steps"]] == ["float32", "bfloat16"]
+    for step in result["steps"]:
+        assert step["limit_flops"] > 0
+        assert set(step["share_of_limit"]) == {"passes", "passes with capture", "text to readings"}
+        assert sum(step["shares_of_time"].values()) == pytest.approx(1.0)
+
+
+def test_work_by_hand(tiny_backend: Callable[[str], Any]) -> None:
+    """Two prompts of three tokens that share two: 4 nodes, 1 + 2 + 3 + 3 query-key pairs, 2 rows of logits."""
+    backend = tiny_backend("llama")
+    config = backend.model.config
+    trie = build_trie([LinearPrompt((5, 6, 7)), LinearPrompt((5, 6, 8))])
+    found = work_of(backend, [Planned(trie, ())])
+    layer = backend.structure.layers[0]
+    weights = sum(module.weight.numel() for module in layer.modules() if isinstance(module, torch.nn.Linear))
+    width = config.num_attention_heads * layer.self_attn.head_dim
+    assert found.linear == 2 * 4 * weights * config.num_hidden_layers
+    assert found.attention == 4 * 9 * width * config.num_hidden_layers
+    assert found.head == 2 * 2 * config.hidden_size * config.vocab_size
 
 
 def test_growth(measured: Callable[..., dict[str, Any]], tiny_model: Callable[[str], Path]) -> None:
