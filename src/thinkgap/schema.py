@@ -147,9 +147,12 @@ class ModelConfig:
     backend: BackendKind = BackendKind.hf
     """`hf` loads with transformers; `api` is a served model."""
     path: str = "???"
-    """Hub id, local folder, `package:module/file.gguf`, or the provider's model id."""
+    """Hub id, local folder, .gguf file, `package:module/` before either inside an installed package, or the provider's
+    model id."""
     revision: Optional[str] = None
     """Hub branch, tag or commit."""
+    sha256: Optional[str] = None
+    """SHA-256 that `model.safetensors` of a local folder must have; null takes it as it is."""
     modality: Modality = Modality.auto
     """Text-only or image-text; `auto` asks the checkpoint."""
     dtype: Dtype = Dtype.auto

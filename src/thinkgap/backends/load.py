@@ -22,6 +22,7 @@ from thinkgap.backends.families import (
 from thinkgap.backends.format import TextFormat
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
+from thinkgap.backends.weights import check_weights_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, PromptConfig, ThinkingSwitch
 
@@ -45,12 +46,13 @@ def load_backend(
         cache_dir: where a GGUF file is converted to.
 
     Raises:
-        ModelError: nothing loadable at `model.path`, weights missing, or the check fails.
-        ConfigError: the model is a served one, or `prompt.date` is no date.
+        ModelError: nothing loadable at `model.path`, weights missing or not of `model.sha256`, or the check fails.
+        ConfigError: the model is a served one, `prompt.date` is no date, or `model.sha256` does not apply.
     """
     import transformers
 
     checkpoint = checkpoint_of(cfg, cache_dir)
+    check_weights_digest(cfg, checkpoint)
     fmt = read_format(cfg, checkpoint, prompt or PromptConfig())
     auto = transformers.AutoModelForImageTextToText if fmt.is_vision else transformers.AutoModelForCausalLM
     dtype = cfg.dtype.name
