@@ -21,6 +21,7 @@ LAYERS = (
     "thinkgap.backends",
     "thinkgap.scoring",
     "thinkgap.store",
+    "thinkgap.golden",
     "thinkgap.readouts",
     "thinkgap.tracking",
     "thinkgap.evaluation",

@@ -58,14 +58,16 @@ class HFBackend:
         """Float32 logits `[B, V]` of the token after each prompt."""
         if len(prompts) > 1 and self.length_dependent:
             return torch.cat([self.next_token_logits([prompt]) for prompt in prompts])
+        inputs = self.model_inputs(prompts)
+        last = inputs["attention_mask"].sum(-1, keepdim=True) - 1
+        return self.model(**inputs, logits_to_keep=last, use_cache=False).logits[:, 0].float()
+
+    def model_inputs(self, prompts: Sequence[PreparedPrompt]) -> dict[str, Tensor]:
+        """What a forward pass of a right-padded batch takes: `collate`'s tensors and explicit `position_ids`."""
         inputs = {key: value.to(self.device) for key, value in collate(prompts, self.pad_id).items()}
         floating = {key: value.to(self.model.dtype) for key, value in inputs.items() if value.is_floating_point()}
         inputs.update(floating)
-        last = inputs["attention_mask"].sum(-1, keepdim=True) - 1
-        output = self.model(
-            **inputs, position_ids=position_ids(self.model, inputs), logits_to_keep=last, use_cache=False
-        )
-        return output.logits[:, 0].float()
+        return inputs | {"position_ids": position_ids(self.model, inputs)}
 
     def linear_positions(self, prompts: Sequence[PreparedPrompt]) -> list[np.ndarray | None]:
         """Per prompt the positions `[3, T]` that the model gives it alone, or None where they count from 0."""

@@ -20,6 +20,7 @@ from thinkgap.backends.families import (
     verify,
 )
 from thinkgap.backends.format import TextFormat
+from thinkgap.backends.golden import check_at_load
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.backends.weights import check_weights_digest
@@ -36,6 +37,7 @@ def load_backend(
     *,
     on_accelerator: bool,
     cache_dir: str = DEFAULT_CACHE,
+    golden: bool = True,
 ) -> HFBackend:
     """Load model and tokenizer or processor, and verify the structure numerically.
 
@@ -44,9 +46,11 @@ def load_backend(
         prompt: whether and how its chat template is used; None is the default.
         on_accelerator: whether `dtype=auto` is the checkpoint's own type (else float32).
         cache_dir: where a GGUF file is converted to.
+        golden: whether golden readings in the checkpoint's folder are checked.
 
     Raises:
-        ModelError: nothing loadable at `model.path`, weights missing or not of `model.sha256`, or the check fails.
+        ModelError: nothing loadable at `model.path`, weights missing or not of `model.sha256`, the check fails, or
+            golden readings moved.
         ConfigError: the model is a served one, `prompt.date` is no date, or `model.sha256` does not apply.
     """
     import transformers
@@ -81,7 +85,10 @@ def load_backend(
         error = verify(model, structure, cfg.name)
     revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
     length_dependent = has_length_dependent_rope(model.config)
-    return HFBackend(fmt, model, structure, checkpoint, revision, placed, error, length_dependent, cfg.compile)
+    backend = HFBackend(fmt, model, structure, checkpoint, revision, placed, error, length_dependent, cfg.compile)
+    if golden:
+        check_at_load(backend, cfg)
+    return backend
 
 
 def _verify_compiled(model: Any, structure: Structure, name: str) -> float:
