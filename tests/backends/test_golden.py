@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from thinkgap.backends import families
-from thinkgap.backends.golden import check_golden, compared, golden_text
+from thinkgap.backends.golden import check_at_load, check_golden, compared, golden_text
 from thinkgap.backends.golden_file import GOLDEN_FILE, STAGES, GoldenCase, read_golden
 from thinkgap.backends.load import load_backend
 from thinkgap.errors import ModelError
@@ -275,6 +275,23 @@ def test_what_a_run_changes_itself_is_not_checked(
     with caplog.at_level(logging.INFO, logger="thinkgap"):
         load(image_folder, **settings)
     assert f"golden readings of guarded are not checked: {reason}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"compile": True}, "model.compile is set"), ({"quantization": {"quant_method": "x"}}, "weights are quantised")],
+)
+def test_what_cannot_run_everywhere_is_decided_by_the_setting(
+    text_folder: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, Any], reason: str
+) -> None:
+    """Neither a C++ compiler nor a quantiser is needed to see that the check steps aside."""
+    backend = load(text_folder)
+    edit(text_folder / GOLDEN_FILE, lambda content: content["cases"][0]["template"].update(text="other"))
+    with caplog.at_level(logging.INFO, logger="thinkgap"):
+        check_at_load(backend, ModelConfig(name="guarded", path=str(text_folder), **settings))
+    assert reason in caplog.text
+    with pytest.raises(ModelError, match="template moved"):
+        check_at_load(backend, ModelConfig(name="guarded", path=str(text_folder)))
 
 
 def test_settings_of_prompts_do_not_touch_it(text_folder: Path) -> None:

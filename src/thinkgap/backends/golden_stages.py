@@ -31,7 +31,8 @@ _DIGITS = 6
 class CaseStages:
     """The stages of one case; each is computed when it is asked for, and once.
 
-    Each raises PromptError where the case cannot be shown to the model, and the third also LabelError.
+    Each raises PromptError where the case cannot be shown to the model, and LabelError, from the tokenizer on, where a
+    label is not one token.
     """
 
     def __init__(self, backend: HFBackend, case: GoldenCase) -> None:
