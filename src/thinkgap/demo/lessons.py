@@ -1,0 +1,190 @@
+"""What the demo model is taught: examples of a user turn and a reply, all true, about a scene shown or told in words.
+
+Every example is a function of a fact and of random choices. No reply is wrong, and none is built to make a readout
+fail: letters answer questions, rationales end in the answer. It knows no tokens and no optimiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from thinkgap.demo.world.draws import Draws
+from thinkgap.demo.world.facts import Fact
+from thinkgap.demo.world.questions import SKILLS
+from thinkgap.demo.world.scenes import ATTRIBUTES, Scene, noun, predicate
+from thinkgap.demo.world.words import COLOURS, DIGITS, PLACES, an, capitalised
+from thinkgap.types import LETTERS
+
+DESCRIBE = ("Describe the picture.", "What is in the picture?")
+SAY_TRUE = "What is true?"
+LETTER_ONLY = "Answer with the letter."
+EXPLAIN = "Explain, then answer."
+CUES = (
+    "Let me think step by step.",
+    "Let's think step by step.",
+    "Let's solve this step by step.",
+    "Let's reason step by step.",
+    "Reasoning:",
+)
+"""Openings of a rationale: the prefix study's triggers (arXiv 2609.29278, table 2)."""
+
+_LOOK_UPS, _MORE = 5, 3
+_LISTS = (tuple(COLOURS), PLACES, DIGITS, tuple(str(total) for total in range(19)))
+
+
+@dataclass(frozen=True)
+class Example:
+    """One user turn and the reply to it."""
+
+    lesson: str
+    user: str
+    reply: str
+    scene: Scene | None
+    """What the picture before the user's text shows; None for an example in words."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Shares within lessons; what the variants of the model differ in."""
+
+    words: float = 0.35
+    """Examples about a scene told in words, of those that need a scene."""
+    cued: float = 0.5
+    """Rationales that are asked for by a cue at the end of the user turn; the others by `EXPLAIN`."""
+    opened: float = 0.5
+    """Of the others, rationales that open with a cue."""
+    article: float = 0.0
+    """Rationales of look-up questions that open with "A" instead of "The"; the article is the same token as label A."""
+    instructed: float = 0.3
+    """Direct questions that end with `LETTER_ONLY`."""
+    without_options: float = 0.3
+    """Rationales for questions without options."""
+
+
+Lesson = Callable[[Fact, Draws, Mixture, int], Example]
+
+
+def caption(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """A description of the whole picture, in reading order."""
+    scene = fact.question.scene
+    return Example("caption", draws.one(DESCRIBE), scene.told(), scene)
+
+
+def statements(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """Several true sentences about a scene in random order: look-ups, counts, the largest digit, sums."""
+    scene = fact.question.scene
+    said = draws.several(_look_ups(scene), min(_LOOK_UPS, len(_look_ups(scene))))
+    further = _summaries(scene, draws)
+    said += draws.several(further, min(_MORE, len(further)))
+    return _about("statements", fact, [SAY_TRUE], " ".join(draws.shuffled(said)), draws, mixture)
+
+
+def matching(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """Letters of options, or options of letters, without any scene."""
+    values = draws.one(_LISTS)
+    options = draws.several(values, 2 + draws.below(min(len(values), len(LETTERS[:5])) - 1))
+    asked = draws.shuffled(range(len(options)))
+    if draws.chance(0.5):
+        question = f"What are the letters of {', '.join(options[index] for index in asked)}?"
+        reply = " ".join(f"{options[index]}: {LETTERS[index]}." for index in asked)
+    else:
+        question = f"What are {', '.join(LETTERS[index] for index in asked)}?"
+        reply = " ".join(f"{LETTERS[index]}: {options[index]}." for index in asked)
+    return Example("matching", "\n".join([question, *lettered(options)]), reply, None)
+
+
+def short_answer(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """A question without options and its answer."""
+    return _about("short_answer", fact, [fact.question.text], fact.question.answer, draws, mixture)
+
+
+def direct(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """A question with options and the right letter."""
+    choices, gold = fewer(fact, draws, most)
+    lines = [fact.question.text, *lettered(choices)]
+    if draws.chance(mixture.instructed):
+        lines.append(LETTER_ONLY)
+    return _about("direct", fact, lines, LETTERS[gold], draws, mixture)
+
+
+def rationale(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+    """A question and the steps to its answer, which the last sentence gives, as a letter where there are options."""
+    choices, gold = fewer(fact, draws, most)
+    lines, answer = [fact.question.text], fact.question.answer
+    if not draws.chance(mixture.without_options):
+        lines += lettered(choices)
+        answer = LETTERS[gold]
+    opening = ""
+    if draws.chance(mixture.cued):
+        lines.append(draws.one(CUES))
+    else:
+        lines.append(EXPLAIN)
+        opening = f"{draws.one(CUES)} " if draws.chance(mixture.opened) else ""
+    reply = fact.rationale(answer)
+    if draws.chance(mixture.article) and SKILLS[fact.kind] == "finding" and not reply.startswith("The 8"):
+        reply = "A" + reply.removeprefix("The")
+    return _about("rationale", fact, lines, opening + reply, draws, mixture)
+
+
+LESSONS: dict[str, Lesson] = {
+    lesson.__name__: lesson for lesson in (caption, statements, matching, short_answer, direct, rationale)
+}
+
+
+def fewer(fact: Fact, draws: Draws, most: int) -> tuple[Sequence[str], int]:
+    """The options of a fact and the place of the right one, with at most `most` options."""
+    if len(fact.choices) <= most:
+        return fact.choices, fact.gold
+    gold = draws.below(most)
+    wrong = fact.wrong[: most - 1]
+    return (*wrong[:gold], fact.question.answer, *wrong[gold:]), gold
+
+
+def lettered(options: Sequence[str]) -> list[str]:
+    """`A. red`, one line per option, as the prefix study shows them."""
+    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+
+
+def _about(
+    lesson: str, fact: Fact, lines: Sequence[str], reply: str, draws: Draws, mixture: Mixture
+) -> Example:
+    """An example whose scene is shown, or told in words on the first line, in any order."""
+    scene = fact.question.scene
+    if not draws.chance(mixture.words):
+        return Example(lesson, "\n".join(lines), reply, scene)
+    told = scene.told(draws.shuffled(range(len(scene.marks))))
+    return Example(lesson, "\n".join([told, *lines]), reply, None)
+
+
+def _look_ups(scene: Scene) -> list[str]:
+    """Every sentence that names a mark by one attribute, which no other mark shares, and tells another."""
+    return [
+        f"{capitalised(noun(by, mark.value(by)))} is {predicate(told, mark.value(told))}."
+        for mark in scene.marks
+        for by in ATTRIBUTES
+        if scene.count(by, mark.value(by)) == 1
+        for told in ATTRIBUTES
+        if told != by
+    ]
+
+
+def _summaries(scene: Scene, draws: Draws) -> list[str]:
+    """Counts, the largest digit, and sums of two marks."""
+    digits = [int(mark.digit) for mark in scene.marks]
+    colour = draws.one(tuple(COLOURS)) if draws.chance(0.3) else draws.one(scene.marks).colour
+    said = [_there_are(len(digits), ""), _there_are(scene.count("colour", colour), f"{colour} ")]
+    if len(digits) == 1:
+        return said
+    if digits.count(max(digits)) == 1:
+        said.append(f"The largest digit is {an(str(max(digits)))}.")
+    for _ in range(2):
+        by, (first, second) = draws.one(("colour", "place")), draws.several(scene.marks, 2)
+        if all(scene.count(by, mark.value(by)) == 1 for mark in (first, second)):
+            names = f"{noun(by, first.value(by))} and {noun(by, second.value(by))}"
+            said.append(f"The sum of {names} is {int(first.digit) + int(second.digit)}.")
+    return said
+
+
+def _there_are(n: int, what: str) -> str:
+    return f"There is 1 {what}digit." if n == 1 else f"There are {n} {what}digits."

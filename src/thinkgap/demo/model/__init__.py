@@ -1,0 +1,1 @@
+"""The demo model as a Hugging Face folder: vocabulary, sizes, chat template, weights. It knows no training."""
