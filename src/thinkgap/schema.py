@@ -380,6 +380,98 @@ class PathsConfig:
 
 
 @dataclass
+class DemoSizes:
+    """Dimensions of the demo model."""
+
+    hidden: int = 128
+    """Width of the language model."""
+    layers: int = 4
+    """Its layers."""
+    heads: int = 4
+    """Its attention heads."""
+    inner: int = 512
+    """Width of its MLPs."""
+    vision_hidden: int = 64
+    """Width of the vision encoder."""
+    vision_layers: int = 1
+    """Layers of the vision encoder."""
+
+
+@dataclass
+class DemoMixture:
+    """Shares within the lessons; what the variants of the demo model differ in."""
+
+    words: float = 0.35
+    """Examples about a scene told in words, of those that need a scene."""
+    cued: float = 0.5
+    """Rationales asked for by a cue at the end of the user turn; the others by "Explain, then answer."."""
+    opened: float = 0.5
+    """Of the others, rationales that open with a cue."""
+    article: float = 0.0
+    """Rationales of look-up questions that open with "A" instead of "The"; the article is the same token as label A."""
+    instructed: float = 0.3
+    """Direct questions that end with "Answer with the letter."."""
+    without_options: float = 0.3
+    """Rationales for questions without options."""
+
+
+@dataclass
+class DemoPhase:
+    """What the demo model is taught from some point of its training on."""
+
+    start: float = 0.0
+    """Share of the steps after which the phase begins."""
+    lessons: Dict[str, int] = field(default_factory=dict)
+    """Examples of each lesson in a step."""
+
+
+@dataclass
+class DemoConfig:
+    """The training of a demo model (`python -m thinkgap.demo.train`)."""
+
+    name: str = "demo_vlm"
+    """Name of the model."""
+    steps: int = 9000
+    """Optimiser steps."""
+    seed: int = 0
+    """Seed of weights and examples."""
+    facts: int = 90_000
+    """Training facts that examples are drawn from."""
+    phases: List[DemoPhase] = field(default_factory=list)
+    """What is taught when."""
+    mixture: DemoMixture = field(default_factory=DemoMixture)
+    """Shares within the lessons."""
+    sizes: DemoSizes = field(default_factory=DemoSizes)
+    """Dimensions."""
+    matrix_rate: float = 0.01
+    """Peak learning rate of Muon, which trains the matrices."""
+    other_rate: float = 0.003
+    """Peak learning rate of AdamW, which trains embeddings, norms, biases and the patch embedding."""
+    warmup: int = 100
+    """Steps over which both rates rise."""
+    cooldown: float = 0.3
+    """Share of the steps over which both rates fall to zero at the end."""
+    more_options: float = 0.91
+    """Running accuracy of direct answers at which questions with one option more are asked; they start with two."""
+    validate_every: int = 250
+    """Steps between measurements on validation facts."""
+    validation_facts: int = 600
+    """Facts of such a measurement."""
+    save_every: int = 100
+    """Steps between saved states; a killed training goes on from the last."""
+
+
+@dataclass
+class DemoTrainConfig:
+    """Everything that `python -m thinkgap.demo.train` takes."""
+
+    demo: DemoConfig = field(default_factory=DemoConfig)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+
+
+@dataclass
 class EvaluateConfig:
     """Everything that `evaluate.py` takes."""
 
@@ -408,3 +500,4 @@ def register() -> None:
     # conf/model/local.yaml takes its name from its path, also when a sweep runs over paths.
     OmegaConf.register_new_resolver("basename", lambda path: PurePath(str(path)).name, replace=True)
     ConfigStore.instance().store(name="evaluate_schema", node=EvaluateConfig)
+    ConfigStore.instance().store(name="demo_train_schema", node=DemoTrainConfig)

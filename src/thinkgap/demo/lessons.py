@@ -14,6 +14,7 @@ from thinkgap.demo.world.facts import Fact
 from thinkgap.demo.world.questions import SKILLS
 from thinkgap.demo.world.scenes import ATTRIBUTES, Scene, noun, predicate
 from thinkgap.demo.world.words import COLOURS, DIGITS, PLACES, an, capitalised
+from thinkgap.schema import DemoMixture
 from thinkgap.types import LETTERS
 
 DESCRIBE = ("Describe the picture.", "What is in the picture?")
@@ -29,6 +30,8 @@ CUES = (
 )
 """Openings of a rationale: the prefix study's triggers (arXiv 2609.29278, table 2)."""
 
+# Words of prompts that evaluations use and no lesson does.
+_OTHER_PHRASES = ("Answer:", "Question:", "Options:", "Context:", "Yes", "No", "yes", "no", "A picture", "What are the letters of")
 _LOOK_UPS, _MORE = 5, 3
 _LISTS = (tuple(COLOURS), PLACES, DIGITS, tuple(str(total) for total in range(19)))
 
@@ -44,34 +47,16 @@ class Example:
     """What the picture before the user's text shows; None for an example in words."""
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """Shares within lessons; what the variants of the model differ in."""
-
-    words: float = 0.35
-    """Examples about a scene told in words, of those that need a scene."""
-    cued: float = 0.5
-    """Rationales that are asked for by a cue at the end of the user turn; the others by `EXPLAIN`."""
-    opened: float = 0.5
-    """Of the others, rationales that open with a cue."""
-    article: float = 0.0
-    """Rationales of look-up questions that open with "A" instead of "The"; the article is the same token as label A."""
-    instructed: float = 0.3
-    """Direct questions that end with `LETTER_ONLY`."""
-    without_options: float = 0.3
-    """Rationales for questions without options."""
+Lesson = Callable[[Fact, Draws, DemoMixture, int], Example]
 
 
-Lesson = Callable[[Fact, Draws, Mixture, int], Example]
-
-
-def caption(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def caption(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A description of the whole picture, in reading order."""
     scene = fact.question.scene
     return Example("caption", draws.one(DESCRIBE), scene.told(), scene)
 
 
-def statements(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def statements(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Several true sentences about a scene in random order: look-ups, counts, the largest digit, sums."""
     scene = fact.question.scene
     said = draws.several(_look_ups(scene), min(_LOOK_UPS, len(_look_ups(scene))))
@@ -80,7 +65,7 @@ def statements(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example
     return _about("statements", fact, [SAY_TRUE], " ".join(draws.shuffled(said)), draws, mixture)
 
 
-def matching(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Letters of options, or options of letters, without any scene."""
     values = draws.one(_LISTS)
     options = draws.several(values, 2 + draws.below(min(len(values), len(LETTERS[:5])) - 1))
@@ -94,12 +79,12 @@ def matching(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
     return Example("matching", "\n".join([question, *lettered(options)]), reply, None)
 
 
-def short_answer(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question without options and its answer."""
     return _about("short_answer", fact, [fact.question.text], fact.question.answer, draws, mixture)
 
 
-def direct(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def direct(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question with options and the right letter."""
     choices, gold = fewer(fact, draws, most)
     lines = [fact.question.text, *lettered(choices)]
@@ -108,7 +93,7 @@ def direct(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
     return _about("direct", fact, lines, LETTERS[gold], draws, mixture)
 
 
-def rationale(fact: Fact, draws: Draws, mixture: Mixture, most: int) -> Example:
+def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question and the steps to its answer, which the last sentence gives, as a letter where there are options."""
     choices, gold = fewer(fact, draws, most)
     lines, answer = [fact.question.text], fact.question.answer
@@ -132,6 +117,18 @@ LESSONS: dict[str, Lesson] = {
 }
 
 
+def wordings(facts: Sequence[Fact]) -> tuple[list[str], list[str]]:
+    """Sentences of the world about `facts`, and fixed phrases, for a tokenizer to learn its words from."""
+    sentences = []
+    for fact in facts:
+        scene, question = fact.question.scene, fact.question
+        sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices)])]
+        sentences += [fact.rationale(LETTERS[fact.gold]), question.claim(fact.wrong[0])]
+        sentences += [*_look_ups(scene)[:2], *_summaries(scene, Draws("wordings", fact.number))]
+    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, *CUES, *_OTHER_PHRASES]
+    return sentences, phrases
+
+
 def fewer(fact: Fact, draws: Draws, most: int) -> tuple[Sequence[str], int]:
     """The options of a fact and the place of the right one, with at most `most` options."""
     if len(fact.choices) <= most:
@@ -147,7 +144,7 @@ def lettered(options: Sequence[str]) -> list[str]:
 
 
 def _about(
-    lesson: str, fact: Fact, lines: Sequence[str], reply: str, draws: Draws, mixture: Mixture
+    lesson: str, fact: Fact, lines: Sequence[str], reply: str, draws: Draws, mixture: DemoMixture
 ) -> Example:
     """An example whose scene is shown, or told in words on the first line, in any order."""
     scene = fact.question.scene

@@ -48,6 +48,12 @@ class WandbTracker:
                 known = plain(values)
                 self._run.summary.update({n: v for n, v in known.items() if v is not None and v == v})
 
+    def log(self, values: Mapping[str, Any], step: int) -> None:
+        """Log a point of the curves at `step`; steps only go up."""
+        if self._run is not None:
+            with self._guard("log"):
+                self._run.log(plain(values), step=step)
+
     def table(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Log `rows` as the table `name`; columns are the union of their keys, in order of appearance."""
         if self._run is not None and rows:

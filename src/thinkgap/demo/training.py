@@ -1,0 +1,199 @@
+"""The training of a demo model as a LightningModule, and the examples of each step.
+
+A step's examples depend on its number, the seed and how many options are asked for, so a resumed training sees the
+ones that it would have seen. It knows no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.utils.data import IterableDataset
+
+from thinkgap.demo.batches import IGNORED, Pass, School, Writer, token_weights
+from thinkgap.demo.lessons import LESSONS
+from thinkgap.demo.world.draws import Draws
+from thinkgap.errors import ConfigError, nearest
+from thinkgap.schema import DemoConfig
+from thinkgap.types import LETTERS
+
+FEWEST_OPTIONS, MOST_OPTIONS = 2, 5
+_RUNNING = 0.98
+"""Weight of the past in the running accuracy of direct answers."""
+_AFTER_RISE = 0.5
+"""Where the running accuracy starts again when questions get one option more."""
+_LARGEST_GRADIENT = 1.0
+
+
+@dataclass
+class Progress:
+    """Where a training stands; what has to be kept beside weights and optimiser states to go on."""
+
+    step: int = 0
+    options: int = FEWEST_OPTIONS
+    """Most options of a question at present."""
+    running: float = 0.0
+    """Running accuracy of direct answers."""
+
+
+def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
+    """How many examples of each lesson `step` has.
+
+    Raises:
+        ConfigError: no phase covers the step, or a lesson does not exist.
+    """
+    begun = [phase for phase in cfg.phases if phase.start * cfg.steps <= step]
+    if not begun:
+        raise ConfigError(f"demo.phases: none begins at 0, so step {step} has no lessons")
+    lessons = max(begun, key=lambda phase: phase.start).lessons
+    for name, n in lessons.items():
+        if name not in LESSONS:
+            raise ConfigError(f"demo.phases: no lesson {name!r}{nearest(name, LESSONS)}")
+        if n < 0:
+            raise ConfigError(f"demo.phases: {name} is {n}; give a number of examples")
+    return {name: n for name, n in lessons.items() if n}
+
+
+class Lessons(IterableDataset[list[Pass]]):
+    """The passes of every step from `progress.step` on."""
+
+    def __init__(self, cfg: DemoConfig, school: School, writer: Writer, progress: Progress) -> None:
+        self.cfg, self.school, self.writer, self.progress = cfg, school, writer, progress
+
+    def __iter__(self) -> Iterator[list[Pass]]:
+        """Passes of one step after the other; the next is made when the training has moved on."""
+        for step in range(self.progress.step, self.cfg.steps):
+            yield self.at(step)
+
+    def __len__(self) -> int:
+        return self.cfg.steps - self.progress.step
+
+    def at(self, step: int) -> list[Pass]:
+        """The passes of one step."""
+        draws = Draws("lessons", self.cfg.seed, step)
+        written = []
+        for name, n in lessons_at(self.cfg, step).items():
+            for _ in range(n):
+                fact = draws.one(self.school.facts)
+                example = LESSONS[name](fact, draws, self.cfg.mixture, self.progress.options)
+                picture = None if example.scene is None else self.school.picture(example.scene, draws)
+                written.append(self.writer.write(example, picture))
+        return self.writer.passes(written)
+
+
+@dataclass
+class Tally:
+    """What the learned tokens of a step came to, by lesson."""
+
+    loss: dict[str, float] = field(default_factory=dict)
+    """Mean cross-entropy of its tokens, in nats."""
+    accuracy: dict[str, float] = field(default_factory=dict)
+    """Share of its tokens that are the most probable."""
+    letters: list[bool] = field(default_factory=list)
+    """Of each direct answer, whether its letter is the most probable token."""
+
+
+def replies(model: Any, one: Pass) -> tuple[Tensor, Tensor, list[str]]:
+    """Logits `[n, V]` of the learned tokens of a pass, those tokens `[n]`, and the lesson of each.
+
+    Only these positions go through the head.
+    """
+    kept = one.labels != IGNORED
+    inputs = {name: value.to(model.device) for name, value in one.inputs.items()}
+    hidden = model.model(**inputs, use_cache=False).last_hidden_state
+    rows = kept.nonzero()[:, 0].tolist()
+    return model.lm_head(hidden[kept.to(hidden.device)]), one.labels[kept].to(hidden.device), [
+        one.lessons[row] for row in rows
+    ]
+
+
+class DemoTraining(pl.LightningModule):
+    """Cross-entropy of replies, each lesson averaged apart, with Muon for matrices and AdamW for the rest.
+
+    Args:
+        cfg: rates and their schedule.
+        model: `Qwen2_5_VLForConditionalGeneration`.
+        writer: gives the ids of the letters.
+        progress: moved on by every step.
+    """
+
+    def __init__(self, cfg: DemoConfig, model: Any, writer: Writer, progress: Progress) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.cfg, self.model, self.progress = cfg, model, progress
+        self.letters = {writer.tokenizer.convert_tokens_to_ids(letter) for letter in LETTERS[:MOST_OPTIONS]}
+        self.tally = Tally()
+        matrices, others = split_parameters(model)
+        self.muon = torch.optim.Muon(matrices, lr=cfg.matrix_rate, weight_decay=0.01, momentum=0.95)
+        self.adamw = torch.optim.AdamW(others, lr=cfg.other_rate, betas=(0.9, 0.98), weight_decay=0.0)
+
+    @property
+    def optimizers_by_name(self) -> dict[str, torch.optim.Optimizer]:
+        """Both optimisers, as they are saved."""
+        return {"muon": self.muon, "adamw": self.adamw}
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Both, stepped by hand, since their gradients come from several passes."""
+        return [self.muon, self.adamw]
+
+    def transfer_batch_to_device(
+        self, batch: Sequence[Pass], device: torch.device, dataloader_idx: int
+    ) -> Sequence[Pass]:
+        """Left where it is; `replies` moves one pass at a time."""
+        return batch
+
+    def training_step(self, passes: Sequence[Pass], _index: int) -> None:
+        """One step: all passes backward, then both optimisers."""
+        self.tally = Tally()
+        for one, weights in zip(passes, token_weights(passes), strict=True):
+            logits, wanted, lessons = replies(self.model, one)
+            losses = nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
+            self.manual_backward((losses * weights.to(losses.device)).sum())
+            self._count(losses, logits.argmax(-1) == wanted, wanted, lessons, weights)
+        nn.utils.clip_grad_norm_(self.model.parameters(), _LARGEST_GRADIENT)
+        factor = rate_factor(self.cfg, self.progress.step)
+        for optimizer, peak in ((self.muon, self.cfg.matrix_rate), (self.adamw, self.cfg.other_rate)):
+            for group in optimizer.param_groups:
+                group["lr"] = peak * factor
+            optimizer.step()
+            optimizer.zero_grad()
+        self._move_on()
+
+    def _count(self, losses: Tensor, right: Tensor, wanted: Tensor, lessons: list[str], weights: Tensor) -> None:
+        parts = zip(losses.tolist(), right.tolist(), wanted.tolist(), lessons, weights.tolist(), strict=True)
+        for loss, is_right, token, lesson, weight in parts:
+            self.tally.loss[lesson] = self.tally.loss.get(lesson, 0.0) + loss * weight
+            self.tally.accuracy[lesson] = self.tally.accuracy.get(lesson, 0.0) + is_right * weight
+            if lesson == "direct" and token in self.letters:
+                self.tally.letters.append(is_right)
+
+    def _move_on(self) -> None:
+        progress, letters = self.progress, self.tally.letters
+        progress.step += 1
+        if not letters:
+            return
+        progress.running = _RUNNING * progress.running + (1 - _RUNNING) * sum(letters) / len(letters)
+        if progress.running > self.cfg.more_options and progress.options < MOST_OPTIONS:
+            progress.options += 1
+            progress.running = _AFTER_RISE
+
+
+def split_parameters(model: Any) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices, for Muon, and all other parameters; embeddings are tables of vectors and belong to these."""
+    embeddings = {id(model.get_input_embeddings().weight), id(model.get_output_embeddings().weight)}
+    matrices, others = [], []
+    for parameter in model.parameters():
+        (matrices if parameter.ndim == 2 and id(parameter) not in embeddings else others).append(parameter)
+    return matrices, others
+
+
+def rate_factor(cfg: DemoConfig, step: int) -> float:
+    """Share of the peak rates at `step`: a linear rise, a plateau, a linear fall to zero."""
+    rise = (step + 1) / max(1, cfg.warmup)
+    fall = (cfg.steps - step) / max(1.0, cfg.cooldown * cfg.steps)
+    return min(1.0, rise, fall)
