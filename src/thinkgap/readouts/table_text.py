@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from thinkgap.metrics import Estimate
 from thinkgap.metrics.intervals import MISSING
+from thinkgap.readouts.in_short import in_short, mass_text
 from thinkgap.readouts.table import Row, Table
 
 _FEW_GROUPS = 30
@@ -22,7 +23,7 @@ _HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold f
 
 
 def to_markdown(table: Table) -> str:
-    """The whole table as text: heading, rows over all, rows by number of options, notes. Ends with a line feed."""
+    """The whole table as text: heading, rows over all, rows by number of options, notes, and a sentence. Ends with a line feed."""
     notes = _Notes()
     header = [name.format(reference=f"difference to {table.reference}") for name in _HEADER]
     overall = [[row.condition, *_cells(row, table, notes)] for row in table.rows]
@@ -35,6 +36,8 @@ def to_markdown(table: Table) -> str:
     else:
         blocks.append(f"All items have k = {ks[0]} options.")
     blocks.append("\n".join(f"- {line}" for line in _general(table) + notes.lines()))
+    if sentence := in_short(table):
+        blocks.append(sentence)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -109,7 +112,7 @@ def _cells(row: Row, table: Table, notes: _Notes) -> list[str]:
         _percent(row.first_slot, notes),
         f"{100 * row.gold_first.value:.1f}",
         f"{100 * row.mean_reciprocal_k:.1f}",
-        _mass(mass.value) if mass.n else notes.missing("label mass is missing in some records"),
+        mass_text(mass.value) if mass.n else notes.missing("label mass is missing in some records"),
     ]
 
 
@@ -144,10 +147,6 @@ def _percent(estimate: Estimate, notes: _Notes, sign: str = "") -> str:
 def _signed(percent: float, sign: str) -> str:
     text = f"{percent:{sign}.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
-
-
-def _mass(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
 
 
 def _general(table: Table) -> list[str]:
