@@ -385,11 +385,11 @@ class DemoSizes:
 
     hidden: int = 128
     """Width of the language model."""
-    layers: int = 4
+    layers: int = 5
     """Its layers."""
     heads: int = 4
     """Its attention heads."""
-    inner: int = 512
+    inner: int = 320
     """Width of its MLPs."""
     vision_hidden: int = 64
     """Width of the vision encoder."""
@@ -401,7 +401,7 @@ class DemoSizes:
 class DemoMixture:
     """Shares within the lessons; what the variants of the demo model differ in."""
 
-    words: float = 0.35
+    words: float = 0.15
     """Examples about a scene told in words, of those that need a scene."""
     cued: float = 0.5
     """Rationales asked for by a cue at the end of the user turn; the others by "Explain, then answer."."""
@@ -409,6 +409,8 @@ class DemoMixture:
     """Of the others, rationales that open with a cue."""
     article: float = 0.0
     """Rationales of look-up questions that open with "A" instead of "The"; the article is the same token as label A."""
+    relettered: float = 0.2
+    """Examples with options whose letters stand in another order, so that a letter is more than a place."""
     instructed: float = 0.3
     """Direct questions that end with "Answer with the letter."."""
     without_options: float = 0.3
@@ -431,7 +433,7 @@ class DemoConfig:
 
     name: str = "demo_vlm"
     """Name of the model."""
-    steps: int = 9000
+    steps: int = 10_000
     """Optimiser steps."""
     seed: int = 0
     """Seed of weights and examples."""

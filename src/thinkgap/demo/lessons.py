@@ -18,6 +18,7 @@ from thinkgap.schema import DemoMixture
 from thinkgap.types import LETTERS
 
 DESCRIBE = ("Describe the picture.", "What is in the picture?")
+MOST_OPTIONS = 5
 SAY_TRUE = "What is true?"
 LETTER_ONLY = "Answer with the letter."
 EXPLAIN = "Explain, then answer."
@@ -31,7 +32,7 @@ CUES = (
 """Openings of a rationale: the prefix study's triggers (arXiv 2609.29278, table 2)."""
 
 # Words of prompts that evaluations use and no lesson does.
-_OTHER_PHRASES = ("Answer:", "Question:", "Options:", "Context:", "Yes", "No", "yes", "no", "A picture", "What are the letters of")
+_OTHER_PHRASES = ("Answer:", "Question:", "Options:", "Context:", "Yes", "No", "yes", "no", "What are the letters of")
 _LOOK_UPS, _MORE = 5, 3
 _LISTS = (tuple(COLOURS), PLACES, DIGITS, tuple(str(total) for total in range(19)))
 
@@ -68,15 +69,16 @@ def statements(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exa
 def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Letters of options, or options of letters, without any scene."""
     values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), len(LETTERS[:5])) - 1))
+    options = draws.several(values, 2 + draws.below(min(len(values), MOST_OPTIONS) - 1))
+    letters = _letters(len(options), draws, mixture)
     asked = draws.shuffled(range(len(options)))
     if draws.chance(0.5):
-        question = f"What are the letters of {', '.join(options[index] for index in asked)}?"
-        reply = " ".join(f"{options[index]}: {LETTERS[index]}." for index in asked)
+        question = f"What are the letters of {', '.join(options[slot] for slot in asked)}?"
+        reply = " ".join(f"{options[slot]}: {letters[slot]}." for slot in asked)
     else:
-        question = f"What are {', '.join(LETTERS[index] for index in asked)}?"
-        reply = " ".join(f"{LETTERS[index]}: {options[index]}." for index in asked)
-    return Example("matching", "\n".join([question, *lettered(options)]), reply, None)
+        question = f"What are {', '.join(letters[slot] for slot in asked)}?"
+        reply = " ".join(f"{letters[slot]}: {options[slot]}." for slot in asked)
+    return Example("matching", "\n".join([question, *lettered(options, letters)]), reply, None)
 
 
 def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
@@ -87,10 +89,11 @@ def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> E
 def direct(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question with options and the right letter."""
     choices, gold = fewer(fact, draws, most)
-    lines = [fact.question.text, *lettered(choices)]
+    letters = _letters(len(choices), draws, mixture)
+    lines = [fact.question.text, *lettered(choices, letters)]
     if draws.chance(mixture.instructed):
         lines.append(LETTER_ONLY)
-    return _about("direct", fact, lines, LETTERS[gold], draws, mixture)
+    return _about("direct", fact, lines, letters[gold], draws, mixture)
 
 
 def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
@@ -98,8 +101,9 @@ def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exam
     choices, gold = fewer(fact, draws, most)
     lines, answer = [fact.question.text], fact.question.answer
     if not draws.chance(mixture.without_options):
-        lines += lettered(choices)
-        answer = LETTERS[gold]
+        letters = _letters(len(choices), draws, mixture)
+        lines += lettered(choices, letters)
+        answer = letters[gold]
     opening = ""
     if draws.chance(mixture.cued):
         lines.append(draws.one(CUES))
@@ -122,7 +126,7 @@ def wordings(facts: Sequence[Fact]) -> tuple[list[str], list[str]]:
     sentences = []
     for fact in facts:
         scene, question = fact.question.scene, fact.question
-        sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices)])]
+        sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices, LETTERS[: len(fact.choices)])])]
         sentences += [fact.rationale(LETTERS[fact.gold]), question.claim(fact.wrong[0])]
         sentences += [*_look_ups(scene)[:2], *_summaries(scene, Draws("wordings", fact.number))]
     phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, *CUES, *_OTHER_PHRASES]
@@ -138,14 +142,18 @@ def fewer(fact: Fact, draws: Draws, most: int) -> tuple[Sequence[str], int]:
     return (*wrong[:gold], fact.question.answer, *wrong[gold:]), gold
 
 
-def lettered(options: Sequence[str]) -> list[str]:
+def lettered(options: Sequence[str], letters: Sequence[str]) -> list[str]:
     """`A. red`, one line per option, as the prefix study shows them."""
-    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return [f"{letter}. {option}" for letter, option in zip(letters, options, strict=True)]
 
 
-def _about(
-    lesson: str, fact: Fact, lines: Sequence[str], reply: str, draws: Draws, mixture: DemoMixture
-) -> Example:
+def _letters(n: int, draws: Draws, mixture: DemoMixture) -> Sequence[str]:
+    """The first `n` letters in order, or at times in another, so that a letter is more than a place."""
+    letters = LETTERS[:n]
+    return draws.shuffled(letters) if draws.chance(mixture.relettered) else letters
+
+
+def _about(lesson: str, fact: Fact, lines: Sequence[str], reply: str, draws: Draws, mixture: DemoMixture) -> Example:
     """An example whose scene is shown, or told in words on the first line, in any order."""
     scene = fact.question.scene
     if not draws.chance(mixture.words):

@@ -42,9 +42,7 @@ def save_state(
     write_bytes(folder / STATE, save(content, {_PROGRESS: json.dumps(asdict(progress))}))
 
 
-def load_state(
-    folder: Path, model: nn.Module, optimizers: Mapping[str, torch.optim.Optimizer]
-) -> Progress | None:
+def load_state(folder: Path, model: nn.Module, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress | None:
     """Put a saved state into model and optimisers, and return its progress; None if there is none.
 
     Raises:

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
 from thinkgap.demo.batches import IGNORED, Pass, School, Writer, token_weights
-from thinkgap.demo.lessons import LESSONS
+from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
 from thinkgap.demo.world.draws import Draws
 from thinkgap.errors import ConfigError, nearest
 from thinkgap.schema import DemoConfig
 from thinkgap.types import LETTERS
 
-FEWEST_OPTIONS, MOST_OPTIONS = 2, 5
+FEWEST_OPTIONS = 2
 _RUNNING = 0.98
 """Weight of the past in the running accuracy of direct answers."""
 _AFTER_RISE = 0.5
@@ -107,9 +107,11 @@ def replies(model: Any, one: Pass) -> tuple[Tensor, Tensor, list[str]]:
     inputs = {name: value.to(model.device) for name, value in one.inputs.items()}
     hidden = model.model(**inputs, use_cache=False).last_hidden_state
     rows = kept.nonzero()[:, 0].tolist()
-    return model.lm_head(hidden[kept.to(hidden.device)]), one.labels[kept].to(hidden.device), [
-        one.lessons[row] for row in rows
-    ]
+    return (
+        model.lm_head(hidden[kept.to(hidden.device)]),
+        one.labels[kept].to(hidden.device),
+        [one.lessons[row] for row in rows],
+    )
 
 
 class DemoTraining(pl.LightningModule):

@@ -6,13 +6,14 @@ These are the training's curves; what a finished model is measured by is `thinkg
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from thinkgap.demo.batches import School, Writer
-from thinkgap.demo.lessons import LESSONS
-from thinkgap.demo.training import MOST_OPTIONS, replies
+from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
+from thinkgap.demo.training import replies
 from thinkgap.demo.world.draws import Draws
 from thinkgap.demo.world.facts import Fact
 from thinkgap.schema import DemoMixture
@@ -25,8 +26,8 @@ _TOKENS = ("caption", "statements", "matching", "short_answer", "rationale")
 
 @torch.no_grad()
 def validate(model: Any, writer: Writer, school: School, mixture: DemoMixture) -> dict[str, float]:
-    """Figures by name: `direct`, `direct/KIND`, `first_slot`, `gold_first` over all facts of `school`, and
-    `tokens/LESSON`, the share of reply tokens that are the most probable given those before.
+    """Figures by name: `direct`, `direct/KIND`, `first_slot`, `gold_first` over all facts of `school`, letters
+    in order, and `tokens/LESSON`, the share of reply tokens that are the most probable given those before.
 
     The same facts, pictures and wordings each time.
     """
@@ -39,6 +40,7 @@ def validate(model: Any, writer: Writer, school: School, mixture: DemoMixture) -
 
 
 def _direct(model: Any, writer: Writer, school: School, mixture: DemoMixture) -> dict[str, float]:
+    mixture = replace(mixture, relettered=0.0)
     letters = [writer.tokenizer.convert_tokens_to_ids(letter) for letter in LETTERS[:MOST_OPTIONS]]
     right: dict[str, list[bool]] = {}
     first = 0
@@ -49,10 +51,10 @@ def _direct(model: Any, writer: Writer, school: School, mixture: DemoMixture) ->
             example = LESSONS["direct"](fact, draws, mixture, MOST_OPTIONS)
             picture = None if example.scene is None else school.picture(example.scene, draws)
             written.append(writer.write(example, picture))
-            golds.append((fact, LETTERS.index(example.reply)))
+            golds.append(LETTERS.index(example.reply))
         logits, wanted, _ = replies(model, writer.collated(written))
         is_letter = torch.isin(wanted, torch.tensor(letters, device=wanted.device))
-        for row, (fact, gold) in zip(logits[is_letter][:, letters], golds, strict=True):
+        for row, fact, gold in zip(logits[is_letter][:, letters], facts, golds, strict=True):
             slot = int(row[: len(fact.choices)].argmax())
             right.setdefault(fact.kind, []).append(slot == gold)
             first += slot == 0

@@ -23,7 +23,7 @@ _HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold f
 
 
 def to_markdown(table: Table) -> str:
-    """The whole table as text: heading, rows over all, rows by number of options, notes, and a sentence. Ends with a line feed."""
+    """The whole table as text: heading, rows over all, rows by number of options, notes, one sentence."""
     notes = _Notes()
     header = [name.format(reference=f"difference to {table.reference}") for name in _HEADER]
     overall = [[row.condition, *_cells(row, table, notes)] for row in table.rows]
