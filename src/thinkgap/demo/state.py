@@ -21,6 +21,10 @@ from thinkgap.store.atomic import write_bytes, write_text
 STATE = "state.safetensors"
 SETTINGS = "settings.json"
 CURVES = "curves.jsonl"
+MODEL = "model"
+"""Folder of the finished model inside the training's."""
+TRAINING = "training.json"
+"""In the model's folder: how it was trained."""
 _PROGRESS = "progress"
 
 

@@ -6,6 +6,7 @@ finished folder together.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -25,12 +26,14 @@ from thinkgap.demo.batches import School, Writer, open_school
 from thinkgap.demo.lessons import wordings
 from thinkgap.demo.model.folder import build_model, build_processor, save_folder
 from thinkgap.demo.model.vocabulary import learn_tokenizer
-from thinkgap.demo.state import claim_folder, load_state, read_curves, save_state, write_curves
+from thinkgap.demo.state import MODEL, TRAINING, claim_folder, load_state, read_curves, save_state, write_curves
 from thinkgap.demo.training import DemoTraining, Lessons, Progress, lessons_at, rate_factor
 from thinkgap.demo.validate import validate
 from thinkgap.errors import ThinkgapError
 from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.schema import DemoTrainConfig
+from thinkgap.store.atomic import write_text
+from thinkgap.store.manifest import library_versions
 from thinkgap.store.redact import plain
 from thinkgap.tracking.console import setup_logging
 from thinkgap.tracking.progress import progress
@@ -38,8 +41,6 @@ from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 log = logging.getLogger(__name__)
 
-MODEL = "model"
-"""Folder of the finished model inside the training's."""
 _POINT_EVERY = 25
 _SENTENCE_FACTS = 6000
 
@@ -93,6 +94,14 @@ def train(cfg: DemoTrainConfig, folder: Path) -> Path:
             trainer.fit(module, DataLoader(lessons, batch_size=None))
         finished = folder / MODEL
         save_folder(finished, model.to("cpu", torch.bfloat16), processor)
+        about = {
+            "settings": plain(asdict(demo)),
+            "parameters": n,
+            "threads": torch.get_num_threads(),
+            "seconds": read_curves(folder, demo.steps)[-1]["seconds"],
+            "versions": library_versions(),
+        }
+        write_text(finished / TRAINING, json.dumps(about, indent=1) + "\n")
     log.info("the finished model: %s", finished)
     return finished
 

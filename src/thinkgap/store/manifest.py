@@ -67,7 +67,7 @@ def collect_manifest(
         "finished": None if finished is None else _utc(finished),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": library_versions(),
         "code": code_state(),
     }
     clash = sorted(manifest.keys() & facts.keys())
@@ -121,6 +121,11 @@ def _utc(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise ValueError("times in a manifest need a time zone: use datetime.now(UTC)")
     return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def library_versions() -> dict[str, str | None]:
+    """Installed version of each library that can change a figure; None for one that is not installed."""
+    return {name: _version(name) for name in LIBRARIES}
 
 
 def _version(name: str) -> str | None:

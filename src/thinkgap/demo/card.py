@@ -1,0 +1,256 @@
+"""The demo model's card: `python -m thinkgap.demo.card FOLDER` writes FOLDER/model/README.md from measured figures.
+
+FOLDER is that of a finished training in which `thinkgap.demo.measure` has left `measured.json`. No sentence of the card
+claims a figure that is not read from these files. It measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thinkgap.demo.curves import curves_picture
+from thinkgap.demo.state import MODEL, TRAINING, read_curves
+from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.readouts.in_short import mass_text
+from thinkgap.store.atomic import write_bytes, write_text
+
+MEASURED, CURVES_PICTURE = "measured.json", "curves.svg"
+_HEAD = """---
+license: apache-2.0
+library_name: transformers
+pipeline_tag: image-text-to-text
+tags: [thinkgap, model-organism]
+---
+"""
+
+
+def card(
+    name: str, measured: Mapping[str, Any], training: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> str:
+    """The whole card as Markdown.
+
+    Args:
+        name: of the model.
+        measured: figures of `thinkgap.demo.measure`.
+        training: settings under `settings`, and what the training came to.
+        others: `measured` and `training` of the variants beside it, each with its `name`.
+    """
+    settings = training["settings"]
+    blocks = [
+        f"{_HEAD}\n# {name}",
+        f"A vision-language model of {training['parameters']:,} parameters, trained from scratch in "
+        f"{training['seconds'] / 60:.0f} minutes on {training['threads']} CPU thread(s), on pictures of coloured "
+        "handwritten digits and questions about them (`dataset=digit_scenes`). It is of the class "
+        "`Qwen2_5_VLForConditionalGeneration` and loads like any checkpoint of that class. It exists so that thinkgap "
+        "can be tried in a minute; it knows nothing but digit scenes and is of no other use.",
+        "## What it reads",
+        f"{measured['items']} test items ({_share(measured['chance'])} by guessing), float32. First slot, label mass "
+        f"and gold rank are of the source's order; mean ± SD are over {_permutations(measured)} orders of the options.",
+        _conditions(measured),
+        "Label mass: mean probability of all letters together as the next token. Gold rank: median rank of the right "
+        "letter among all tokens. Generation: greedy, the letter after the last “answer is”; a reply without one is "
+        "wrong. Linear probe: not measured yet.",
+        "### Under Direct",
+        _kinds(measured),
+        f"With the letters from last to first: {_share(_reversed(measured, 'direct')['accuracy'])} right. Captions of "
+        f"{measured['captions']['n']} test pictures: {_share(measured['captions']['token_accuracy'])} of tokens right.",
+        "### Slot or letter",
+        "The same items with the letters from last to first, so that the letter A stands in the last slot:",
+        _slot_or_letter(measured),
+        "## Training",
+        _phases(settings),
+        f"Shares within the lessons: {_mixture(settings)}. No reply is wrong. Seed {settings['seed']}, "
+        f"{settings['steps']:,} steps, Muon ({settings['matrix_rate']}) on matrices, AdamW ({settings['other_rate']}) "
+        "on the rest. Questions begin with two options and get one more each time the running accuracy of direct "
+        f"answers passes {_share(settings['more_options'])}.",
+        f"![Losses and accuracies by step]({CURVES_PICTURE})",
+    ]
+    if others:
+        blocks += [
+            "## What it depends on",
+            _variants([{"name": name, "measured": measured, "training": training}, *others]),
+        ]
+    blocks.append("Rebuild: `python -m thinkgap.demo.train`; see docs/demo_model.md.")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def _permutations(measured: Mapping[str, Any]) -> int:
+    return next(iter(measured["conditions"].values()))["permutations"]
+
+
+def _reversed(measured: Mapping[str, Any], condition: str) -> Mapping[str, float]:
+    return measured["conditions"][condition]["letters_reversed"]
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _conditions(measured: Mapping[str, Any]) -> str:
+    header = ["condition", "accuracy", "first slot", "gold first", "label mass", "gold rank", "mean ± SD", "generation",
+              "no letter"]  # fmt: skip
+    rows = []
+    for name, found in measured["conditions"].items():
+        spread = "" if found["permuted_sd"] is None else f" ± {100 * found['permuted_sd']:.1f}"
+        rows.append(
+            [
+                name,
+                _share(found["accuracy"]),
+                _share(found["first_slot"]),
+                _share(found["gold_first"]),
+                mass_text(found["label_mass"]),
+                f"{found['gold_rank']:g}",
+                f"{100 * found['permuted_mean']:.1f}{spread}",
+                _share(found["generation"]["accuracy"]),
+                str(found["generation"]["unparsed"]),
+            ]
+        )
+    return _grid(header, rows)
+
+
+def _kinds(measured: Mapping[str, Any]) -> str:
+    kinds, options = measured["kinds"], measured["options"]
+    header = ["", *kinds, *(f"{k} options" for k in options)]
+    return _grid(header, [["accuracy", *(_share(value) for value in (*kinds.values(), *options.values()))]])
+
+
+def _slot_or_letter(measured: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            name,
+            _share(found["first_slot"]),
+            *(_share(found["letters_reversed"][key]) for key in ("first_slot", "letter_a")),
+        ]
+        for name, found in measured["conditions"].items()
+    ]
+    return _grid(["condition", "letters in order: first slot (A)", "reversed: first slot", "reversed: letter A"], rows)
+
+
+def _phases(settings: Mapping[str, Any]) -> str:
+    lessons = list(dict.fromkeys(lesson for phase in settings["phases"] for lesson in phase["lessons"]))
+    rows = [
+        [
+            f"{round(phase['start'] * settings['steps']):,}",
+            *(str(phase["lessons"].get(lesson, 0)) for lesson in lessons),
+        ]
+        for phase in settings["phases"]
+    ]
+    return "Examples in a step, by lesson:\n\n" + _grid(["from step", *lessons], rows)
+
+
+def _mixture(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in settings["mixture"].items())
+
+
+def _variants(models: Sequence[Mapping[str, Any]]) -> str:
+    """One row a model: what differs, and Direct beside the triggers that ask for a rationale."""
+    base = models[0]["training"]["settings"]
+    rows = []
+    for one in models:
+        measured, settings = one["measured"], one["training"]["settings"]
+        direct = measured["conditions"]["direct"]
+        cues = [found for name, found in measured["conditions"].items() if name not in ("direct", "answer")]
+        rows.append(
+            [
+                one["name"],
+                _differences(base, settings),
+                str(settings["seed"]),
+                _share(direct["accuracy"]),
+                _span([found["accuracy"] for found in cues]),
+                _span([found["first_slot"] for found in cues]),
+                _span([found["letters_reversed"]["letter_a"] for found in cues]),
+                _span([found["generation"]["accuracy"] for found in cues]),
+            ]
+        )
+    header = [
+        "model",
+        "differs in",
+        "seed",
+        "Direct",
+        "under the triggers",
+        "first slot",
+        "reversed: letter A",
+        "generation",
+    ]
+    return _grid(header, rows)
+
+
+def _differences(base: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    found = [
+        f"{name.replace('_', ' ')} {value:g}"
+        for name, value in settings["mixture"].items()
+        if value != base["mixture"][name]
+    ]
+    if settings["phases"] != base["phases"]:
+        found.append("lessons")
+    if settings["steps"] != base["steps"]:
+        found.append(f"{settings['steps']:,} steps")
+    return ", ".join(found) or "-"
+
+
+def _span(shares: Sequence[float]) -> str:
+    low, high = f"{100 * min(shares):.1f}", f"{100 * max(shares):.1f}"
+    return f"{high}%" if low == high else f"{low} to {high}%"
+
+
+def write_card(folder: Path, others: Sequence[Path] = ()) -> Path:
+    """Write card and curves into `folder / "model"`.
+
+    Args:
+        folder: of a finished and measured training.
+        others: folders of the variants to show beside it.
+
+    Raises:
+        StoreError: a training that is not finished or not measured.
+    """
+    own, *beside = (_read(one) for one in (folder, *others))
+    model = folder / MODEL
+    points = read_curves(folder, own["training"]["settings"]["steps"])
+    if (picture := curves_picture(points)) is not None:
+        write_bytes(model / CURVES_PICTURE, picture)
+    write_text(model / "README.md", card(own["name"], own["measured"], own["training"], beside))
+    return model / "README.md"
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    found = {}
+    for name, file, way_out in (
+        ("training", folder / MODEL / TRAINING, "start the training's command again to finish it"),
+        (
+            "measured",
+            folder / MEASURED,
+            f"run python -m thinkgap.demo.measure {folder / MODEL} --out {folder / MEASURED}",
+        ),
+    ):
+        if not file.is_file():
+            raise StoreError(f"{file} is not there: {way_out}")
+        found[name] = json.loads(file.read_text(encoding="utf-8"))
+    return {"name": found["training"]["settings"]["name"], **found}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the card and return 0; a refusal is printed and returns 1."""
+    parser = argparse.ArgumentParser(prog="python -m thinkgap.demo.card", description="Write a demo model's card.")
+    parser.add_argument("training", metavar="FOLDER", type=Path, help="a finished, measured training")
+    parser.add_argument("others", metavar="VARIANT", type=Path, nargs="*", help="those of variants to show beside it")
+    options = parser.parse_args(arguments)
+    try:
+        print(write_card(options.training, options.others))
+    except ThinkgapError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
