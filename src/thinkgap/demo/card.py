@@ -139,10 +139,7 @@ def _slot_or_letter(measured: Mapping[str, Any]) -> str:
 def _phases(settings: Mapping[str, Any]) -> str:
     lessons = list(dict.fromkeys(lesson for phase in settings["phases"] for lesson in phase["lessons"]))
     rows = [
-        [
-            f"{round(phase['start'] * settings['steps']):,}",
-            *(str(phase["lessons"].get(lesson, 0)) for lesson in lessons),
-        ]
+        [f"{round(phase['start'] * settings['steps']):,}", *(str(phase["lessons"].get(name, 0)) for name in lessons)]
         for phase in settings["phases"]
     ]
     return "Examples in a step, by lesson:\n\n" + _grid(["from step", *lessons], rows)
@@ -172,16 +169,8 @@ def _variants(models: Sequence[Mapping[str, Any]]) -> str:
                 _span([found["generation"]["accuracy"] for found in cues]),
             ]
         )
-    header = [
-        "model",
-        "differs in",
-        "seed",
-        "Direct",
-        "under the triggers",
-        "first slot",
-        "reversed: letter A",
-        "generation",
-    ]
+    header = ["model", "differs in", "seed", "Direct", "under the triggers", "first slot", "reversed: letter A",
+              "generation"]  # fmt: skip
     return _grid(header, rows)
 
 
@@ -195,7 +184,15 @@ def _differences(base: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         found.append("lessons")
     if settings["steps"] != base["steps"]:
         found.append(f"{settings['steps']:,} steps")
+    own, others = _rest(settings), _rest(base)
+    found += [f"{name.replace('_', ' ')} {value:g}" for name, value in own.items() if value != others[name]]
     return ", ".join(found) or "-"
+
+
+def _rest(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Sizes, rates and the like, without what has a place of its own or changes no weight."""
+    told = ("name", "seed", "mixture", "phases", "steps", "sizes", "validate_every", "validation_facts", "save_every")
+    return {name: value for name, value in settings.items() if name not in told} | settings["sizes"]
 
 
 def _span(shares: Sequence[float]) -> str:
@@ -224,13 +221,10 @@ def write_card(folder: Path, others: Sequence[Path] = ()) -> Path:
 
 def _read(folder: Path) -> dict[str, Any]:
     found = {}
+    measuring = f"run python -m thinkgap.demo.measure {folder / MODEL} --out {folder / MEASURED}"
     for name, file, way_out in (
         ("training", folder / MODEL / TRAINING, "start the training's command again to finish it"),
-        (
-            "measured",
-            folder / MEASURED,
-            f"run python -m thinkgap.demo.measure {folder / MODEL} --out {folder / MEASURED}",
-        ),
+        ("measured", folder / MEASURED, measuring),
     ):
         if not file.is_file():
             raise StoreError(f"{file} is not there: {way_out}")
