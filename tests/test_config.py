@@ -15,14 +15,16 @@ from omegaconf import OmegaConf
 from tests.conftest import ROOT
 from thinkgap import schema
 from thinkgap.data import ADAPTERS
-from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.demo.training import check_settings
+from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig
 
 CONF = ROOT / "conf"
 OPTIONS = sorted(
     (file.parent.name, file.stem)
     for file in CONF.glob("*/*.yaml")
-    if file.parent.name not in ("experiment", "local") and file.stem != "local"
+    if file.parent.name not in ("experiment", "local", "demo") and file.stem != "local"
 )
+DEMOS = sorted(file.stem for file in (CONF / "demo").glob("*.yaml"))
 EXPERIMENTS = sorted(file.stem for file in (CONF / "experiment").glob("*.yaml"))
 MODELS = {
     "qwen25vl7b": "Qwen/Qwen2.5-VL-7B-Instruct",
@@ -57,11 +59,43 @@ def composed(*overrides: str) -> EvaluateConfig:
     return config
 
 
+def composed_demo(*overrides: str) -> DemoTrainConfig:
+    schema.register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = OmegaConf.to_object(compose("demo_train", list(overrides)))
+    assert isinstance(config, DemoTrainConfig)
+    return config
+
+
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_every_option_composes(group: str, option: str) -> None:
     needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
     config = composed(f"{group}={option}", *needed.get(option, []))
     assert not OmegaConf.missing_keys(OmegaConf.structured(config))
+
+
+@pytest.mark.parametrize("option", DEMOS)
+def test_every_demo_model_composes_and_can_be_trained(option: str) -> None:
+    demo = composed_demo(f"demo={option}").demo
+    assert demo.name == option, "its folder is named after it"
+    check_settings(demo)
+
+
+@pytest.mark.parametrize(("group", "option"), [one for one in OPTIONS if one[0] in ("trainer", "logger", "paths")])
+def test_options_that_the_demo_training_shares_compose(group: str, option: str) -> None:
+    assert composed_demo(f"{group}={option}").demo.phases
+
+
+def test_the_packaged_demo_model_is_trained_unless_told_otherwise() -> None:
+    config = composed_demo()
+    assert (config.demo.name, config.trainer.accelerator) == ("demo_vlm", "cpu")
+    assert composed_demo("demo.phases.1.lessons.caption=3").demo.phases[1].lessons["caption"] == 3
+
+
+@pytest.mark.parametrize("override", ["demo.steps=many", "demo.mixture.word=1", "demo.phases=3", "trainer.device=1"])
+def test_mistakes_in_the_demo_training_fail_at_compose_time(override: str) -> None:
+    with pytest.raises(HydraException):
+        composed_demo(override)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

@@ -31,6 +31,8 @@ def test_the_configuration_page_is_up_to_date() -> None:
 def test_every_setting_is_explained() -> None:
     rows = [line for line in page().splitlines() if line.startswith("| `")]
     assert len(rows) > 50
+    assert len(set(rows)) == len(rows)
+    assert any(row.startswith("| `demo.phases.N.lessons`") for row in rows)
     for row in rows:
         assert row.rstrip("| ").count("|") >= 4, f"no text under this field: {row}"
 

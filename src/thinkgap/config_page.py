@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from thinkgap import schema
 
@@ -21,19 +21,31 @@ the configuration is composed: a typo or a wrong type stops the run before anyth
 
 Made from `src/thinkgap/schema.py` by `python -m thinkgap.config_page > docs/configuration.md`.
 """
+_DEMO = """# Training the demo model
+
+Settings of `python -m thinkgap.demo.train`; it also takes `trainer`, `logger` and `paths` as above.
+"""
 
 
 def page() -> str:
     """The whole page as Markdown."""
-    sections = [_INTRO]
-    for prefix, node in _nodes(schema.EvaluateConfig):
+    told: set[Any] = set()
+    return "\n".join([_INTRO, *_sections(schema.EvaluateConfig, told), _DEMO, *_sections(schema.DemoTrainConfig, told)])
+
+
+def _sections(root: Any, told: set[Any]) -> list[str]:
+    """One section for each dataclass of a tree that is not in `told` yet; they are put there."""
+    sections = []
+    nodes = [(prefix, node) for prefix, node in _nodes(root) if node not in told]
+    told |= {node for _, node in nodes}
+    for prefix, node in nodes:
         rows = [f"| `{key}` | {kind} | {default} | {text} |" for key, kind, default, text in _settings(prefix, node)]
         if rows:
             title = f"`{prefix}`" if prefix else "Top level"
             about = (inspect.getdoc(node) or "").splitlines()[0]
             sections.append(f"## {title}\n\n{about}\n\n| key | type | default | meaning |\n|---|---|---|---|")
             sections[-1] += "\n" + "\n".join(rows) + "\n"
-    return "\n".join(sections)
+    return sections
 
 
 def _nodes(root: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -43,7 +55,8 @@ def _nodes(root: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         for inner in (kind, *getattr(kind, "__args__", ())):
             if dataclasses.is_dataclass(inner):
                 place = f"{prefix}.{name}" if prefix else name
-                yield from _nodes(inner, place if inner is kind else f"{place}.NAME")
+                below = "N" if get_origin(kind) is list else "NAME"
+                yield from _nodes(inner, place if inner is kind else f"{place}.{below}")
 
 
 def _settings(prefix: str, node: Any) -> Iterator[tuple[str, str, str, str]]:
