@@ -30,6 +30,8 @@ def prepared(*arguments: str) -> list[str]:
         "-m",
         "experiment=demo",
         "labels=both",
+        "trigger=glob(lets_*)",
+        "trigger=choice(direct,reasoning)",
     ],
 )
 def test_ordinary_arguments_pass_untouched(argument: str) -> None:

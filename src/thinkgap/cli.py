@@ -7,6 +7,7 @@ key is refused here, because Hydra's own message does not say which name was mea
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 _PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
 _PATH_SUFFIXES = {".gguf", ".json", ".jsonl", ".parquet"}
 _NULLABLE = {"mode", "experiment"}
+_SWEEP = re.compile(r"(choice|glob|range|shuffle|sort|extend_list)\(.*\)")
+"""Hydra's functions of option names; it checks those itself."""
 
 
 def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> list[str]:
@@ -65,7 +68,7 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     if "null" in values and group not in _NULLABLE:
         raise ConfigError(f"{group}=null: one of {', '.join(sorted(options))} is needed")
     unknown = [one for one in values if one not in options and one != "null"]
-    if not unknown:
+    if not unknown or _SWEEP.fullmatch(whole):
         return [f"{key}={value}"]
     if group in _PATH_GROUPS and all(_looks_like_path(one) for one in unknown):
         if len(unknown) < len(values):
