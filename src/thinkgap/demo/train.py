@@ -18,6 +18,8 @@ import hydra
 import pytorch_lightning as pl
 import torch
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import CompactHydraException
+from hydra.types import RunMode
 from omegaconf import DictConfig
 from torch.utils.data import DataLoader
 
@@ -27,7 +29,7 @@ from thinkgap.demo.lessons import wordings
 from thinkgap.demo.model.folder import build_model, build_processor, save_folder
 from thinkgap.demo.model.vocabulary import learn_tokenizer
 from thinkgap.demo.state import MODEL, TRAINING, claim_folder, load_state, read_curves, save_state, write_curves
-from thinkgap.demo.training import DemoTraining, Lessons, Progress, lessons_at, rate_factor
+from thinkgap.demo.training import DemoTraining, Lessons, Progress, check_settings, rate_factor
 from thinkgap.demo.validate import validate
 from thinkgap.errors import ThinkgapError
 from thinkgap.evaluation.predict import quiet_libraries
@@ -54,8 +56,7 @@ def train(cfg: DemoTrainConfig, folder: Path) -> Path:
     setup_logging()
     quiet_libraries()
     demo = cfg.demo
-    for step in range(0, demo.steps, max(1, demo.steps // 100)):
-        lessons_at(demo, step)
+    check_settings(demo)
     claim_folder(folder, plain(asdict(demo)))
     torch.manual_seed(demo.seed)
     school = open_school("train", demo.seed, demo.facts)
@@ -138,8 +139,10 @@ class Keeper(pl.Callback):
         step = module.progress.step
         self.mean.add(module.tally.loss, module.tally.accuracy)
         last = step == self.demo.steps
+        measured, saved = (last or step % every == 0 for every in (self.demo.validate_every, self.demo.save_every))
         self.bar.update(1)
-        if step % _POINT_EVERY == 0 or last:
+        # A saved state comes with a point, so that the means of a resumed training are over the same steps.
+        if step % _POINT_EVERY == 0 or measured or saved:
             point = {
                 "step": step,
                 "seconds": round(self.spent + time.monotonic() - self.began, 1),
@@ -148,13 +151,13 @@ class Keeper(pl.Callback):
                 **self.mean.taken(),
             }
             self.bar.set_postfix({"options": module.progress.options, "direct": f"{module.progress.running:.2f}"})
-            if step % self.demo.validate_every == 0 or last:
+            if measured:
                 found = validate(module.model, self.writer, self.school, self.demo.mixture)
                 point |= {f"validation/{name}": value for name, value in found.items()}
                 log.info("step %d: %s", step, ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
             self.points.append(point)
             self.tracker.log(point, step=step)
-        if step % self.demo.save_every == 0 or last:
+        if saved:
             # Curves first: points beyond a saved state are cut when it is taken up, missing ones would stay missing.
             write_curves(self.folder, self.points)
             save_state(self.folder, module.model, module.optimizers_by_name, module.progress)
@@ -195,7 +198,10 @@ def main(cfg: DictConfig) -> None:
         train(cli.typed(cfg, DemoTrainConfig), Path(HydraConfig.get().runtime.output_dir))
     except ThinkgapError as error:
         log.error("%s", error)
-        raise SystemExit(1) from None
+        if HydraConfig.get().mode is not RunMode.MULTIRUN:
+            raise SystemExit(1) from None
+        # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
+        raise CompactHydraException(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from thinkgap.demo.batches import IGNORED, Pass, School, Writer, token_weights
 from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
 from thinkgap.demo.world.draws import Draws
 from thinkgap.errors import ConfigError, nearest
-from thinkgap.schema import DemoConfig
+from thinkgap.schema import DemoConfig, DemoPhase
 from thinkgap.types import LETTERS
 
 FEWEST_OPTIONS = 2
@@ -41,6 +41,21 @@ class Progress:
     """Running accuracy of direct answers."""
 
 
+def check_settings(cfg: DemoConfig) -> None:
+    """Refuse at the start what would end a training hours later.
+
+    Raises:
+        ConfigError: a number that is too small, a phase whose lessons do not exist, or none that begins at 0.
+    """
+    least = dict.fromkeys(("steps", "facts", "validate_every", "validation_facts", "save_every"), 1)
+    for name, smallest in (least | {"warmup": 0, "cooldown": 0}).items():
+        if (value := getattr(cfg, name)) < smallest:
+            raise ConfigError(f"demo.{name}={value}: must be at least {smallest}")
+    lessons_at(cfg, 0)
+    for phase in cfg.phases:
+        _checked(phase)
+
+
 def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
     """How many examples of each lesson `step` has.
 
@@ -50,13 +65,18 @@ def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
     begun = [phase for phase in cfg.phases if phase.start * cfg.steps <= step]
     if not begun:
         raise ConfigError(f"demo.phases: none begins at 0, so step {step} has no lessons")
-    lessons = max(begun, key=lambda phase: phase.start).lessons
-    for name, n in lessons.items():
+    return _checked(max(begun, key=lambda phase: phase.start))
+
+
+def _checked(phase: DemoPhase) -> Mapping[str, int]:
+    for name, n in phase.lessons.items():
         if name not in LESSONS:
             raise ConfigError(f"demo.phases: no lesson {name!r}{nearest(name, LESSONS)}")
         if n < 0:
             raise ConfigError(f"demo.phases: {name} is {n}; give a number of examples")
-    return {name: n for name, n in lessons.items() if n}
+    if not any(phase.lessons.values()):
+        raise ConfigError(f"demo.phases: the one that begins at {phase.start:g} has no examples; give some lesson some")
+    return {name: n for name, n in phase.lessons.items() if n}
 
 
 class Lessons(IterableDataset[list[Pass]]):
