@@ -88,6 +88,8 @@ def pupil(processor: Any) -> Callable[..., Writer]:
         with torch.no_grad():
             for parameter in model.parameters() if lively else ():
                 parameter.add_(0.2 * torch.randn_like(parameter))
+            if lively:  # some of its replies end
+                model.lm_head.weight[processor.tokenizer.eos_token_id] *= 2
         return Writer(processor, model.eval())
 
     return make
@@ -107,7 +109,7 @@ def backend(model_folder: Path) -> Any:
     return load_backend(ModelConfig(name="demo", path=str(model_folder)), on_accelerator=False)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def settings() -> Callable[..., DemoConfig]:
     """`settings(lessons={...}, **changes)`: a training of few examples on a tiny model."""
 

@@ -1,0 +1,175 @@
+"""The training: rates, phases, more options, which optimiser has what, and a step against a plain computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+import torch
+from by_hand import new_training
+
+from thinkgap.demo.batches import IGNORED, School, Writer
+from thinkgap.demo.training import (
+    Lessons,
+    Progress,
+    check_settings,
+    lessons_at,
+    rate_factor,
+    split_parameters,
+)
+from thinkgap.errors import ConfigError
+from thinkgap.schema import DemoConfig, DemoPhase
+
+Settings = Callable[..., DemoConfig]
+NewPupil = Callable[..., Writer]
+
+
+def test_rates_rise_stay_and_fall(settings: Settings) -> None:
+    cfg = settings(steps=10, warmup=4, cooldown=0.5)
+    assert [rate_factor(cfg, step) for step in range(10)] == [0.25, 0.5, 0.75, 1, 1, 1, 0.8, 0.6, 0.4, 0.2]
+    sudden = settings(steps=3, warmup=0, cooldown=0.0)
+    assert [rate_factor(sudden, step) for step in range(3)] == [1, 1, 1]
+
+
+def test_phases_follow_each_other(settings: Settings) -> None:
+    phases = [
+        DemoPhase(0.25, {"direct": 3, "caption": 0}),
+        DemoPhase(0.0, {"caption": 2}),
+        DemoPhase(0.5, {"matching": 1}),
+    ]
+    cfg = settings(steps=8, phases=phases)
+    assert [lessons_at(cfg, step) for step in range(8)] == [
+        *[{"caption": 2}] * 2,
+        *[{"direct": 3}] * 2,
+        *[{"matching": 1}] * 4,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"phases": []}, "none begins at 0, so step 0 has no lessons"),
+        ({"phases": [DemoPhase(0.1, {"caption": 1})]}, "none begins at 0"),
+        ({"lessons": {"captoin": 1}}, "no lesson 'captoin'; did you mean 'caption'"),
+        ({"lessons": {"caption": -1}}, "caption is -1; give a number of examples"),
+        ({"lessons": {"caption": 0}}, "begins at 0 has no examples"),
+        # Met only in the last of ten thousand steps, but told at once.
+        ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.99999, {"drect": 1})]}, "did you mean 'direct'?"),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {})]}, "begins at 0.5 has no examples"),
+        ({"steps": 0}, "demo.steps=0: must be at least 1"),
+        ({"facts": 0}, "demo.facts=0"),
+        ({"save_every": 0}, "demo.save_every=0"),
+        ({"validate_every": -1}, "demo.validate_every=-1"),
+        ({"validation_facts": 0}, "demo.validation_facts=0"),
+        ({"warmup": -1}, "demo.warmup=-1: must be at least 0"),
+        ({"cooldown": -0.1}, "demo.cooldown=-0.1"),
+    ],
+)
+def test_settings_that_cannot_be_honoured(settings: Settings, changes: dict[str, Any], message: str) -> None:
+    check_settings(settings())
+    with pytest.raises(ConfigError) as caught:
+        check_settings(settings(**{"steps": 10_000, **changes}))
+    assert message in str(caught.value)
+
+
+def test_a_steps_examples_depend_on_its_number_and_the_seed(
+    school: School, pupil: NewPupil, settings: Settings
+) -> None:
+    writer = pupil()
+
+    def ids(step: int, seed: int = 0, before: Iterable[int] = ()) -> list[list[int]]:
+        lessons = Lessons(settings(seed=seed), school, writer, Progress(options=5))
+        for other in before:
+            lessons.at(other)
+        return [row for one in lessons.at(step) for row in one.inputs["input_ids"].tolist()]
+
+    assert ids(7) == ids(7, before=(3, 4))
+    assert ids(7) != ids(8)
+    assert ids(7) != ids(7, seed=1)
+
+
+def test_lessons_go_on_where_the_training_stands(school: School, pupil: NewPupil, settings: Settings) -> None:
+    lessons = Lessons(settings(), school, pupil(), Progress(step=9, options=4))
+    assert len(lessons) == len(list(lessons)) == 3
+    first = [one.inputs["input_ids"].tolist() for one in next(iter(lessons))]
+    assert first == [one.inputs["input_ids"].tolist() for one in lessons.at(9)]
+
+
+def test_questions_have_as_many_options_as_the_training_has_come_to(
+    school: School, pupil: NewPupil, settings: Settings
+) -> None:
+    writer, progress = pupil(), Progress()
+    lessons = Lessons(settings({"direct": 20}), school, writer, progress)
+    for most in (2, 3, 5):
+        progress.options = most
+        texts = [writer.tokenizer.decode(row) for one in lessons.at(0) for row in one.inputs["input_ids"]]
+        shown = {sum(f"\n{letter}. " in text for letter in "ABCDE") for text in texts}
+        assert max(shown) == most
+
+
+def test_more_options_come_when_the_running_accuracy_passes_the_bound(
+    school: School, pupil: NewPupil, settings: Settings
+) -> None:
+    def options(bound: float, lesson: str) -> list[int]:
+        progress = Progress()
+        module = new_training(settings({lesson: 4}, more_options=bound), pupil(), progress)
+        lessons = Lessons(module.cfg, school, Writer(pupil().processor, module.model), progress)
+        found = []
+        for step in range(5):
+            module.training_step(lessons.at(step), step)
+            found.append(progress.options)
+        assert progress.step == 5
+        return found
+
+    assert options(-1.0, "direct") == [3, 4, 5, 5, 5]
+    assert options(1.0, "direct") == [2] * 5
+    assert options(-1.0, "caption") == [2] * 5, "no direct answer, so nothing is known of them"
+
+
+def test_the_running_accuracy_by_hand(school: School, pupil: NewPupil, settings: Settings) -> None:
+    writer, progress = pupil(lively=False), Progress()
+    module = new_training(settings({"direct": 10, "matching": 10}, steps=30), writer, progress)
+    passes = Lessons(module.cfg, school, writer, progress).at(0)
+    for step in range(15):  # until some letters are right
+        module.training_step(passes, step)
+    before = progress.running
+    right = []
+    with torch.no_grad():
+        for one in passes:
+            guesses = writer.model(**one.inputs).logits.argmax(-1)
+            for row, lesson in enumerate(one.lessons):
+                if lesson == "direct":
+                    place = int((one.labels[row] != IGNORED).nonzero()[0])
+                    right.append(bool(guesses[row, place] == one.labels[row, place]))
+    assert len(right) == 10
+    assert 0 < sum(right) < 10
+    module.training_step(passes, 15)
+    assert progress.running == pytest.approx(0.98 * before + 0.02 * sum(right) / 10)
+    assert sorted(module.tally.letters) == sorted(right)
+
+
+def test_running_accuracy_starts_again_half_way_after_a_rise(
+    school: School, pupil: NewPupil, settings: Settings
+) -> None:
+    progress = Progress(running=0.99)
+    module = new_training(settings({"direct": 4}), pupil(), progress)
+    module.training_step(Lessons(module.cfg, school, pupil(), progress).at(0), 0)
+    assert (progress.options, progress.running) == (3, 0.5)
+
+
+def test_every_parameter_has_one_optimiser_and_muon_only_matrices(pupil: NewPupil) -> None:
+    model = pupil().model
+    matrices, others = split_parameters(model)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert sorted(map(id, [*matrices, *others])) == sorted(names)
+    for parameter in matrices:
+        name = names[id(parameter)]
+        assert parameter.ndim == 2
+        assert any(part in name for part in ("proj", "qkv", "mlp"))
+        assert not any(part in name for part in ("embed", "norm", "lm_head"))
+    # The head is the table of embeddings, and is in neither list a second time.
+    assert model.lm_head.weight is model.model.language_model.embed_tokens.weight
+    own = {names[id(parameter)] for parameter in others}
+    assert {"model.language_model.embed_tokens.weight", "model.visual.patch_embed.proj.weight"} < own
+    assert len(matrices) == 2 * 7 + 5 + 2
