@@ -29,7 +29,8 @@ def curves_picture(points: Sequence[Mapping[str, Any]]) -> bytes | None:
             panel.plot(*zip(*own, strict=True), label=name.removeprefix(kind), linewidth=1)
         panel.set_title(title, fontsize=10)
         panel.set_xlabel("step")
-        panel.legend(fontsize=7)
+        if panel.lines:
+            panel.legend(fontsize=7)
     panels[0].set_yscale("log")
     overall = [(point["step"], point["validation/direct"]) for point in points if "validation/direct" in point]
     if overall:
