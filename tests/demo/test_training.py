@@ -19,7 +19,7 @@ from thinkgap.demo.training import (
     split_parameters,
 )
 from thinkgap.errors import ConfigError
-from thinkgap.schema import DemoConfig, DemoPhase
+from thinkgap.schema import DemoConfig, DemoPhase, DemoSizes
 
 Settings = Callable[..., DemoConfig]
 NewPupil = Callable[..., Writer]
@@ -34,14 +34,14 @@ def test_rates_rise_stay_and_fall(settings: Settings) -> None:
 
 def test_phases_follow_each_other(settings: Settings) -> None:
     phases = [
-        DemoPhase(0.25, {"direct": 3, "caption": 0}),
+        DemoPhase(0.3, {"direct": 3, "caption": 0}),
         DemoPhase(0.0, {"caption": 2}),
         DemoPhase(0.5, {"matching": 1}),
     ]
     cfg = settings(steps=8, phases=phases)
     assert [lessons_at(cfg, step) for step in range(8)] == [
-        *[{"caption": 2}] * 2,
-        *[{"direct": 3}] * 2,
+        *[{"caption": 2}] * 3,  # 0.3 of 8 steps are 2.4
+        {"direct": 3},
         *[{"matching": 1}] * 4,
     ]
 
@@ -64,6 +64,9 @@ def test_phases_follow_each_other(settings: Settings) -> None:
         ({"validation_facts": 0}, "demo.validation_facts=0"),
         ({"warmup": -1}, "demo.warmup=-1: must be at least 0"),
         ({"cooldown": -0.1}, "demo.cooldown=-0.1"),
+        ({"sizes": DemoSizes(heads=0)}, "demo.sizes.heads=0"),
+        ({"sizes": DemoSizes(hidden=36, heads=4)}, "demo.sizes.hidden=36: must be a multiple of 8"),
+        ({"sizes": DemoSizes(vision_hidden=36)}, "demo.sizes.vision_hidden=36: must be a multiple of 8"),
     ],
 )
 def test_settings_that_cannot_be_honoured(settings: Settings, changes: dict[str, Any], message: str) -> None:
@@ -71,6 +74,22 @@ def test_settings_that_cannot_be_honoured(settings: Settings, changes: dict[str,
     with pytest.raises(ConfigError) as caught:
         check_settings(settings(**{"steps": 10_000, **changes}))
     assert message in str(caught.value)
+
+
+def test_sizes_that_are_accepted_make_a_model(school: School, pupil: NewPupil, settings: Settings) -> None:
+    for changes in (
+        {"hidden": 24, "heads": 4},
+        {"hidden": 40, "heads": 2},
+        {"vision_hidden": 24},
+        {"vision_hidden": 8},
+    ):
+        sizes = {"hidden": 32, "layers": 2, "heads": 2, "inner": 64, "vision_hidden": 32} | changes
+        cfg = settings({"caption": 2}, sizes=DemoSizes(**sizes))
+        check_settings(cfg)
+        writer = pupil(**sizes)
+        module = new_training(cfg, writer)
+        module.training_step(Lessons(cfg, school, writer, module.progress).at(0), 0)
+        assert module.progress.step == 1
 
 
 def test_a_steps_examples_depend_on_its_number_and_the_seed(

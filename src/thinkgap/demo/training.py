@@ -51,6 +51,10 @@ def check_settings(cfg: DemoConfig) -> None:
     for name, smallest in (least | {"warmup": 0, "cooldown": 0}).items():
         if (value := getattr(cfg, name)) < smallest:
             raise ConfigError(f"demo.{name}={value}: must be at least {smallest}")
+    # Rotary positions turn pairs of a head's dimensions; the vision encoder has two heads, and turns two axes apart.
+    for name, multiple in (("heads", 1), ("hidden", 2 * cfg.sizes.heads), ("vision_hidden", 8)):
+        if (value := getattr(cfg.sizes, name)) < 1 or value % multiple:
+            raise ConfigError(f"demo.sizes.{name}={value}: must be a multiple of {multiple}")
     lessons_at(cfg, 0)
     for phase in cfg.phases:
         _checked(phase)
