@@ -36,7 +36,9 @@ def test_a_step_is_that_of_one_plain_pass(
     found, tally = gradients(writer.model), module.tally
 
     writer.model.zero_grad()
-    losses = plain_losses(writer, passes)
+    losses, accuracy = plain_figures(writer, passes)
+    assert tally.accuracy == pytest.approx(accuracy, abs=1e-5)
+    assert any(accuracy.values())
     assert tally.loss == pytest.approx({name: loss.item() for name, loss in losses.items()}, abs=1e-4)
     torch.stack([*losses.values()]).sum().backward()
     wanted = gradients(writer.model)
@@ -47,8 +49,8 @@ def test_a_step_is_that_of_one_plain_pass(
         torch.testing.assert_close(found[name], gradient / norm, atol=1e-4, rtol=1e-3, msg=name)
 
 
-def plain_losses(writer: Writer, passes: list[Pass]) -> dict[str, torch.Tensor]:
-    """Mean token loss by lesson, from all sequences in one padded pass through the whole model with a mask."""
+def plain_figures(writer: Writer, passes: list[Pass]) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
+    """Mean token loss and accuracy by lesson, all sequences in one padded pass, with a mask."""
     width = max(one.labels.shape[1] for one in passes)
     pad = writer.tokenizer.pad_token_id
     ids = torch.cat(
@@ -67,11 +69,13 @@ def plain_losses(writer: Writer, passes: list[Pass]) -> dict[str, torch.Tensor]:
         **pictures,
     ).logits
     lessons = [lesson for one in passes for lesson in one.lessons]
-    losses = {}
+    losses, accuracy = {}, {}
     for lesson in dict.fromkeys(lessons):
         rows = [row for row, own in enumerate(lessons) if own == lesson]
         losses[lesson] = nn.functional.cross_entropy(logits[rows].flatten(0, 1), labels[rows].flatten())
-    return losses
+        right = (logits[rows].argmax(-1) == labels[rows])[labels[rows] != IGNORED]
+        accuracy[lesson] = float(right.float().mean())
+    return losses, accuracy
 
 
 def test_steps_follow_the_rates_and_lower_the_loss(school: School, pupil: NewPupil, settings: Settings) -> None:
