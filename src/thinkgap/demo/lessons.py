@@ -81,6 +81,16 @@ def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Examp
     return Example("matching", "\n".join([question, *lettered(options, letters)]), reply, None)
 
 
+def letter_of(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
+    """The letter alone of an option that the question names, without any scene."""
+    values = draws.one(_LISTS)
+    options = draws.several(values, 2 + draws.below(min(len(values), MOST_OPTIONS) - 1))
+    letters = _letters(len(options), draws, mixture)
+    asked = draws.below(len(options))
+    lines = [f"Which letter is {options[asked]}?", *lettered(options, letters)]
+    return Example("letter_of", "\n".join(lines), letters[asked], None)
+
+
 def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question without options and its answer."""
     return _about("short_answer", fact, [fact.question.text], fact.question.answer, draws, mixture)
@@ -117,7 +127,7 @@ def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exam
 
 
 LESSONS: dict[str, Lesson] = {
-    lesson.__name__: lesson for lesson in (caption, statements, matching, short_answer, direct, rationale)
+    lesson.__name__: lesson for lesson in (caption, statements, matching, letter_of, short_answer, direct, rationale)
 }
 
 
