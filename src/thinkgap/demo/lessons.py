@@ -69,7 +69,7 @@ def statements(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exa
 def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Letters of options, or options of letters, without any scene."""
     values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), MOST_OPTIONS) - 1))
+    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
     letters = _letters(len(options), draws, mixture)
     asked = draws.shuffled(range(len(options)))
     if draws.chance(0.5):
@@ -84,7 +84,7 @@ def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Examp
 def letter_of(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """The letter alone of an option that the question names, without any scene."""
     values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), MOST_OPTIONS) - 1))
+    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
     letters = _letters(len(options), draws, mixture)
     asked = draws.below(len(options))
     lines = [f"Which letter is {options[asked]}?", *lettered(options, letters)]
@@ -139,7 +139,7 @@ def wordings(facts: Sequence[Fact]) -> tuple[list[str], list[str]]:
         sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices, LETTERS[: len(fact.choices)])])]
         sentences += [fact.rationale(LETTERS[fact.gold]), question.claim(fact.wrong[0])]
         sentences += [*_look_ups(scene)[:2], *_summaries(scene, Draws("wordings", fact.number))]
-    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, *CUES, *_OTHER_PHRASES]
+    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, "Which letter is", *CUES, *_OTHER_PHRASES]
     return sentences, phrases
 
 
