@@ -77,7 +77,8 @@ def test_every_option_composes(group: str, option: str) -> None:
 @pytest.mark.parametrize("option", DEMOS)
 def test_every_demo_model_composes_and_can_be_trained(option: str) -> None:
     demo = composed_demo(f"demo={option}").demo
-    assert demo.name == option, "its folder is named after it"
+    # Its folder is named after it, so no two may share a name.
+    assert demo.name == (option if option == "demo_vlm" else f"demo_vlm_{option}")
     check_settings(demo)
 
 
@@ -136,7 +137,8 @@ def test_the_users_own_command_is_right_as_it_stands() -> None:
 
 
 def test_the_embedded_model_brings_its_data_set_unless_told_otherwise() -> None:
-    assert composed().dataset.name == "toy_facts"
+    assert composed().dataset.name == "digit_scenes"
+    assert composed("model=smollm2").dataset.name == "toy_facts"
     assert composed("dataset=mmlu").dataset.name == "mmlu"
     assert composed("experiment=smollm2_mmlu").dataset.name == "mmlu"
 

@@ -10,17 +10,16 @@ import pytest
 from tests.conftest import ROOT
 from thinkgap.cli import prepare_arguments
 from thinkgap.config_page import page
-from thinkgap.schema import EvaluateConfig
+from thinkgap.schema import DemoTrainConfig, EvaluateConfig
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-COMMANDS = sorted(
-    {
-        line.strip().split("  ")[0]
-        for file in [*PAGES, ROOT / "conf" / "evaluate.yaml"]
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if line.strip().startswith("python evaluate.py")
-    }
-)
+LINES = [
+    line.strip().split("  ")[0]
+    for file in [*PAGES, ROOT / "conf" / "evaluate.yaml", ROOT / "conf" / "demo_train.yaml"]
+    for line in file.read_text(encoding="utf-8").splitlines()
+]
+COMMANDS = sorted({line for line in LINES if line.startswith("python evaluate.py")})
+DEMO_COMMANDS = sorted({line for line in LINES if line.startswith("python -m thinkgap.demo.train")})
 
 
 def test_the_configuration_page_is_up_to_date() -> None:
@@ -42,6 +41,11 @@ def test_links_lead_somewhere(file) -> None:
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", file.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (file.parent / target).exists(), f"{file.name} links to {target}"
+
+
+@pytest.mark.parametrize("command", DEMO_COMMANDS)
+def test_commands_of_the_demo_training_are_accepted(command: str) -> None:
+    prepare_arguments(shlex.split(command.split("#")[0])[3:], DemoTrainConfig)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -433,11 +433,11 @@ class DemoConfig:
 
     name: str = "demo_vlm"
     """Name of the model."""
-    steps: int = 10_000
+    steps: int = 7000
     """Optimiser steps."""
     seed: int = 0
     """Seed of weights and examples."""
-    facts: int = 90_000
+    facts: int = 60_000
     """Training facts that examples are drawn from."""
     phases: List[DemoPhase] = field(default_factory=list)
     """What is taught when."""
@@ -445,7 +445,7 @@ class DemoConfig:
     """Shares within the lessons."""
     sizes: DemoSizes = field(default_factory=DemoSizes)
     """Dimensions."""
-    matrix_rate: float = 0.01
+    matrix_rate: float = 0.015
     """Peak learning rate of Muon, which trains the matrices."""
     other_rate: float = 0.003
     """Peak learning rate of AdamW, which trains embeddings, norms, biases and the patch embedding."""
@@ -454,7 +454,7 @@ class DemoConfig:
     cooldown: float = 0.3
     """Share of the steps over which both rates fall to zero at the end."""
     more_options: float = 0.91
-    """Running accuracy of direct answers at which questions with one option more are asked; they start with two."""
+    """Running accuracy of letters at which a lesson gets one option more; it starts with two."""
     validate_every: int = 250
     """Steps between measurements on validation facts."""
     validation_facts: int = 600

@@ -13,7 +13,7 @@ from world_reader import Items
 from thinkgap.backends.load import load_backend
 from thinkgap.data import load_dataset_items
 from thinkgap.demo.batches import School, Writer, open_school
-from thinkgap.demo.lessons import wordings
+from thinkgap.demo.lessons import LESSONS, wordings
 from thinkgap.demo.model.folder import build_model, build_processor, save_folder
 from thinkgap.demo.model.vocabulary import learn_tokenizer
 from thinkgap.schema import (
@@ -114,9 +114,7 @@ def settings() -> Callable[..., DemoConfig]:
     """`settings(lessons={...}, **changes)`: a training of few examples on a tiny model."""
 
     def make(lessons: dict[str, int] | None = None, **changes: Any) -> DemoConfig:
-        every = lessons or dict.fromkeys(
-            ("caption", "statements", "matching", "short_answer", "direct", "rationale"), 2
-        )
+        every = lessons or dict.fromkeys(LESSONS, 2)
         phases = [DemoPhase(0.0, every)]
         small = {"steps": 12, "facts": 300, "validation_facts": 12, "warmup": 2, "sizes": DemoSizes(**TINY)}
         return DemoConfig(**({"name": "tiny", "phases": phases} | small | changes))

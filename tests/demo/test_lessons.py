@@ -88,6 +88,24 @@ def test_matching_inverts_the_printed_list(school: School) -> None:
 
 
 @pytest.mark.parametrize("most", [2, 3, 4, 5])
+def test_lists_of_options_are_no_longer_than_asked(school: School, most: int) -> None:
+    for lesson in ("matching", "letter_of"):
+        assert {example.user.count("\n") for _, example in told(school, lesson, most=most)} == set(range(2, most + 1))
+
+
+def test_the_letter_of_a_named_option(school: School) -> None:
+    slots: Counter[int] = Counter()
+    for _, example in told(school, "letter_of"):
+        assert example.scene is None
+        question, *lines = example.user.split("\n")
+        printed = dict(line.split(". ", 1) for line in lines)
+        assert question == f"Which letter is {printed[example.reply]}?"
+        assert list(printed.values()).count(printed[example.reply]) == 1
+        slots[list(printed).index(example.reply)] += 1
+    assert set(slots) == set(range(5))
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 5])
 def test_direct_letters_name_the_right_option(school: School, most: int) -> None:
     for fact, example in told(school, "direct", most=most):
         shown = asked(example)

@@ -98,7 +98,7 @@ def test_a_steps_examples_depend_on_its_number_and_the_seed(
     writer = pupil()
 
     def ids(step: int, seed: int = 0, before: Iterable[int] = ()) -> list[list[int]]:
-        lessons = Lessons(settings(seed=seed), school, writer, Progress(options=5))
+        lessons = Lessons(settings(seed=seed), school, writer, Progress(options={"letter_of": 5, "direct": 5}))
         for other in before:
             lessons.at(other)
         return [row for one in lessons.at(step) for row in one.inputs["input_ids"].tolist()]
@@ -109,7 +109,7 @@ def test_a_steps_examples_depend_on_its_number_and_the_seed(
 
 
 def test_lessons_go_on_where_the_training_stands(school: School, pupil: NewPupil, settings: Settings) -> None:
-    lessons = Lessons(settings(), school, pupil(), Progress(step=9, options=4))
+    lessons = Lessons(settings(), school, pupil(), Progress(step=9, options={"letter_of": 4, "direct": 4}))
     assert len(lessons) == len(list(lessons)) == 3
     first = [one.inputs["input_ids"].tolist() for one in next(iter(lessons))]
     assert first == [one.inputs["input_ids"].tolist() for one in lessons.at(9)]
@@ -119,40 +119,42 @@ def test_questions_have_as_many_options_as_the_training_has_come_to(
     school: School, pupil: NewPupil, settings: Settings
 ) -> None:
     writer, progress = pupil(), Progress()
-    lessons = Lessons(settings({"direct": 20}), school, writer, progress)
-    for most in (2, 3, 5):
-        progress.options = most
-        texts = [writer.tokenizer.decode(row) for one in lessons.at(0) for row in one.inputs["input_ids"]]
-        shown = {sum(f"\n{letter}. " in text for letter in "ABCDE") for text in texts}
-        assert max(shown) == most
+    for lesson, own in (("direct", "direct"), ("letter_of", "letter_of"), ("matching", "letter_of")):
+        lessons = Lessons(settings({lesson: 20}), school, writer, progress)
+        for most in (2, 3, 5):
+            progress.options |= {"direct": 4, "letter_of": 4, own: most}
+            texts = [writer.tokenizer.decode(row) for one in lessons.at(0) for row in one.inputs["input_ids"]]
+            assert max(sum(f"\n{letter}. " in text for letter in "ABCDE") for text in texts) == most
 
 
 def test_more_options_come_when_the_running_accuracy_passes_the_bound(
     school: School, pupil: NewPupil, settings: Settings
 ) -> None:
-    def options(bound: float, lesson: str) -> list[int]:
+    def options(bound: float, lesson: str, of: str) -> list[int]:
         progress = Progress()
         module = new_training(settings({lesson: 4}, more_options=bound), pupil(), progress)
         lessons = Lessons(module.cfg, school, Writer(pupil().processor, module.model), progress)
         found = []
         for step in range(5):
             module.training_step(lessons.at(step), step)
-            found.append(progress.options)
+            found.append(progress.options[of])
         assert progress.step == 5
         return found
 
-    assert options(-1.0, "direct") == [3, 4, 5, 5, 5]
-    assert options(1.0, "direct") == [2] * 5
-    assert options(-1.0, "caption") == [2] * 5, "no direct answer, so nothing is known of them"
+    for lesson, other in (("direct", "letter_of"), ("letter_of", "direct")):
+        assert options(-1.0, lesson, lesson) == [3, 4, 5, 5, 5]
+        assert options(1.0, lesson, lesson) == [2] * 5
+        assert options(-1.0, lesson, other) == [2] * 5, "they grow apart"
+    assert options(-1.0, "matching", "letter_of") == [2] * 5, "its replies are no single letters"
 
 
 def test_the_running_accuracy_by_hand(school: School, pupil: NewPupil, settings: Settings) -> None:
     writer, progress = pupil(lively=False), Progress()
     module = new_training(settings({"direct": 10, "matching": 10}, steps=30), writer, progress)
     passes = Lessons(module.cfg, school, writer, progress).at(0)
-    for step in range(15):  # until some letters are right
+    for step in range(7):  # until some letters are right
         module.training_step(passes, step)
-    before = progress.running
+    before = progress.running["direct"]
     right = []
     with torch.no_grad():
         for one in passes:
@@ -163,18 +165,19 @@ def test_the_running_accuracy_by_hand(school: School, pupil: NewPupil, settings:
                     right.append(bool(guesses[row, place] == one.labels[row, place]))
     assert len(right) == 10
     assert 0 < sum(right) < 10
-    module.training_step(passes, 15)
-    assert progress.running == pytest.approx(0.98 * before + 0.02 * sum(right) / 10)
-    assert module.tally.letters == right
+    module.training_step(passes, 7)
+    assert progress.running["direct"] == pytest.approx(0.98 * before + 0.02 * sum(right) / 10)
+    assert module.tally.letters == {"direct": right, "letter_of": []}
 
 
 def test_running_accuracy_starts_again_half_way_after_a_rise(
     school: School, pupil: NewPupil, settings: Settings
 ) -> None:
-    progress = Progress(running=0.99)
+    progress = Progress(running={"letter_of": 0.99, "direct": 0.99})
     module = new_training(settings({"direct": 4}), pupil(), progress)
     module.training_step(Lessons(module.cfg, school, pupil(), progress).at(0), 0)
-    assert (progress.options, progress.running) == (3, 0.5)
+    assert progress.options == {"letter_of": 2, "direct": 3}
+    assert progress.running == {"letter_of": 0.99, "direct": 0.5}
 
 
 def test_every_parameter_has_one_optimiser_and_muon_only_matrices(pupil: NewPupil) -> None:

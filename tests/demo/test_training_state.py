@@ -88,7 +88,7 @@ def test_a_killed_training_ends_as_one_run_through(
 
     (tensors, progress), (resumed, resumed_progress) = state_of(through), state_of(tmp_path)
     assert progress == resumed_progress
-    assert (progress["step"], progress["options"]) == (12, 5)
+    assert (progress["step"], progress["options"]) == (12, {"letter_of": 5, "direct": 5})
     assert tensors.keys() == resumed.keys()
     assert all(torch.equal(tensors[name], resumed[name]) for name in tensors)
     points = points_of(through)
@@ -153,9 +153,16 @@ def test_a_state_goes_into_a_new_training_bit_by_bit(
 ) -> None:
     demo = settings()
     first = stepped(school, pupil(), demo)
-    save_state(tmp_path, first.model, first.optimizers_by_name, Progress(2, 4, 0.625))
+    save_state(
+        tmp_path,
+        first.model,
+        first.optimizers_by_name,
+        Progress(2, {"letter_of": 3, "direct": 4}, {"letter_of": 0.25, "direct": 0.625}),
+    )
     second = new_training(demo, pupil(seed=1))
-    assert load_state(tmp_path, second.model, second.optimizers_by_name) == Progress(2, 4, 0.625)
+    assert load_state(tmp_path, second.model, second.optimizers_by_name) == Progress(
+        2, {"letter_of": 3, "direct": 4}, {"letter_of": 0.25, "direct": 0.625}
+    )
     for (name, old), new in zip(first.model.named_parameters(), second.model.parameters(), strict=True):
         assert torch.equal(old, new), name
     for name, optimizer in first.optimizers_by_name.items():

@@ -159,7 +159,7 @@ class Writer:
 
 
 def token_weights(passes: Sequence[Pass]) -> list[Tensor]:
-    """For each pass the weight of each learned token `[n]`; a lesson counts as much as another, whatever its length.
+    """For each pass the weight of each learned token `[n]`: a lesson counts as much as another, whatever its length.
 
     The weights of all passes of a step sum to the number of lessons in it.
     """

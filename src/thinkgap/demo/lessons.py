@@ -69,7 +69,7 @@ def statements(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exa
 def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Letters of options, or options of letters, without any scene."""
     values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), MOST_OPTIONS) - 1))
+    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
     letters = _letters(len(options), draws, mixture)
     asked = draws.shuffled(range(len(options)))
     if draws.chance(0.5):
@@ -79,6 +79,16 @@ def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Examp
         question = f"What are {', '.join(letters[slot] for slot in asked)}?"
         reply = " ".join(f"{letters[slot]}: {options[slot]}." for slot in asked)
     return Example("matching", "\n".join([question, *lettered(options, letters)]), reply, None)
+
+
+def letter_of(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
+    """The letter alone of an option that the question names, without any scene."""
+    values = draws.one(_LISTS)
+    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
+    letters = _letters(len(options), draws, mixture)
+    asked = draws.below(len(options))
+    lines = [f"Which letter is {options[asked]}?", *lettered(options, letters)]
+    return Example("letter_of", "\n".join(lines), letters[asked], None)
 
 
 def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
@@ -117,7 +127,7 @@ def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exam
 
 
 LESSONS: dict[str, Lesson] = {
-    lesson.__name__: lesson for lesson in (caption, statements, matching, short_answer, direct, rationale)
+    lesson.__name__: lesson for lesson in (caption, statements, matching, letter_of, short_answer, direct, rationale)
 }
 
 
@@ -129,7 +139,7 @@ def wordings(facts: Sequence[Fact]) -> tuple[list[str], list[str]]:
         sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices, LETTERS[: len(fact.choices)])])]
         sentences += [fact.rationale(LETTERS[fact.gold]), question.claim(fact.wrong[0])]
         sentences += [*_look_ups(scene)[:2], *_summaries(scene, Draws("wordings", fact.number))]
-    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, *CUES, *_OTHER_PHRASES]
+    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, "Which letter is", *CUES, *_OTHER_PHRASES]
     return sentences, phrases
 
 

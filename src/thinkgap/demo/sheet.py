@@ -24,12 +24,18 @@ _TEXT_WIDTH = 34
 _FONT_SIZE = 13
 
 
-def contact_sheet(items: Sequence[Item]) -> bytes:
-    """A PNG of the items in rows of `COLUMNS`; the right option is marked with `*`."""
+def contact_sheet(items: Sequence[Item], notes: Sequence[Sequence[str]] = ()) -> bytes:
+    """A PNG of the items in rows of `COLUMNS`; the right option is marked with `*`.
+
+    Args:
+        items: what is shown.
+        notes: lines below each item, such as what a model answered.
+    """
     from PIL import Image, ImageDraw, ImageFont
 
     columns = max(1, min(COLUMNS, len(items)))
-    width, height = _SIDE + 2 * _MARGIN, _SIDE + _LINES * _LINE + 2 * _MARGIN
+    noted = max(map(len, notes), default=0)
+    width, height = _SIDE + 2 * _MARGIN, _SIDE + (_LINES + noted) * _LINE + 2 * _MARGIN
     sheet = Image.new("RGB", (columns * width, max(1, -(-len(items) // columns)) * height), "white")
     pen = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(_FONT_SIZE)
@@ -46,6 +52,8 @@ def contact_sheet(items: Sequence[Item]) -> bytes:
             for content, choice in enumerate(item.choices)
         ]
         pen.multiline_text((x, y + _SIDE + 6), "\n".join(lines[:_LINES]), fill="black", font=font)
+        for row, note in enumerate(notes[index] if notes else ()):
+            pen.text((x, y + _SIDE + 6 + (_LINES + row) * _LINE), note, fill="#1a4fa0", font=font)
     sink = io.BytesIO()
     sheet.save(sink, "PNG")
     return sink.getvalue()

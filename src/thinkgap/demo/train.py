@@ -146,11 +146,11 @@ class Keeper(pl.Callback):
             point = {
                 "step": step,
                 "seconds": round(self.spent + time.monotonic() - self.began, 1),
-                "options": module.progress.options,
+                **{f"options/{lesson}": n for lesson, n in module.progress.options.items()},
                 "rate": rate_factor(self.demo, step - 1),
                 **self.mean.taken(),
             }
-            self.bar.set_postfix({"options": module.progress.options, "direct": f"{module.progress.running:.2f}"})
+            self.bar.set_postfix({lesson: f"{value:.2f}" for lesson, value in module.progress.running.items()})
             if measured:
                 found = validate(module.model, self.writer, self.school, self.demo.mixture)
                 point |= {f"validation/{name}": value for name, value in found.items()}

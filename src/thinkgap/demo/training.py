@@ -23,8 +23,9 @@ from thinkgap.schema import DemoConfig, DemoPhase
 from thinkgap.types import LETTERS
 
 FEWEST_OPTIONS = 2
+LETTERED = ("letter_of", "direct")
 _RUNNING = 0.98
-"""Weight of the past in the running accuracy of direct answers."""
+"""Weight of the past in the running accuracies of letters."""
 _AFTER_RISE = 0.5
 """Where the running accuracy starts again when questions get one option more."""
 _LARGEST_GRADIENT = 1.0
@@ -35,10 +36,14 @@ class Progress:
     """Where a training stands; what has to be kept beside weights and optimiser states to go on."""
 
     step: int = 0
-    options: int = FEWEST_OPTIONS
-    """Most options of a question at present."""
-    running: float = 0.0
-    """Running accuracy of direct answers."""
+    options: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LETTERED, FEWEST_OPTIONS))
+    """By lesson whose replies are letters: most options of its examples at present."""
+    running: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LETTERED, 0.0))
+    """The same: running accuracy of its letters."""
+
+    def most_options(self, lesson: str) -> int:
+        """Most options of an example; lists of options and questions about scenes grow apart."""
+        return self.options["letter_of" if lesson in ("letter_of", "matching") else "direct"]
 
 
 def check_settings(cfg: DemoConfig) -> None:
@@ -104,7 +109,7 @@ class Lessons(IterableDataset[list[Pass]]):
         for name, n in lessons_at(self.cfg, step).items():
             for _ in range(n):
                 fact = draws.one(self.school.facts)
-                example = LESSONS[name](fact, draws, self.cfg.mixture, self.progress.options)
+                example = LESSONS[name](fact, draws, self.cfg.mixture, self.progress.most_options(name))
                 picture = None if example.scene is None else self.school.picture(example.scene, draws)
                 written.append(self.writer.write(example, picture))
         return self.writer.passes(written)
@@ -118,8 +123,8 @@ class Tally:
     """Mean cross-entropy of its tokens, in nats."""
     accuracy: dict[str, float] = field(default_factory=dict)
     """Share of its tokens that are the most probable."""
-    letters: list[bool] = field(default_factory=list)
-    """Of each direct answer, whether its letter is the most probable token."""
+    letters: dict[str, list[bool]] = field(default_factory=lambda: {lesson: [] for lesson in LETTERED})
+    """By lesson whose replies are letters: of each, whether the letter is the most probable token."""
 
 
 def replies(model: Any, one: Pass) -> tuple[Tensor, Tensor, list[str]]:
@@ -195,18 +200,20 @@ class DemoTraining(pl.LightningModule):
         for loss, is_right, token, lesson, weight in parts:
             self.tally.loss[lesson] = self.tally.loss.get(lesson, 0.0) + loss * weight
             self.tally.accuracy[lesson] = self.tally.accuracy.get(lesson, 0.0) + is_right * weight
-            if lesson == "direct" and token in self.letters:
-                self.tally.letters.append(is_right)
+            if lesson in LETTERED and token in self.letters:
+                self.tally.letters[lesson].append(is_right)
 
     def _move_on(self) -> None:
-        progress, letters = self.progress, self.tally.letters
+        progress = self.progress
         progress.step += 1
-        if not letters:
-            return
-        progress.running = _RUNNING * progress.running + (1 - _RUNNING) * sum(letters) / len(letters)
-        if progress.running > self.cfg.more_options and progress.options < MOST_OPTIONS:
-            progress.options += 1
-            progress.running = _AFTER_RISE
+        for lesson, right in self.tally.letters.items():
+            if not right:
+                continue
+            running = _RUNNING * progress.running[lesson] + (1 - _RUNNING) * sum(right) / len(right)
+            if running > self.cfg.more_options and progress.options[lesson] < MOST_OPTIONS:
+                progress.options[lesson] += 1
+                running = _AFTER_RISE
+            progress.running[lesson] = running
 
 
 def split_parameters(model: Any) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
