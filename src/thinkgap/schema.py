@@ -445,7 +445,7 @@ class DemoConfig:
     """Shares within the lessons."""
     sizes: DemoSizes = field(default_factory=DemoSizes)
     """Dimensions."""
-    matrix_rate: float = 0.015
+    matrix_rate: float = 0.01
     """Peak learning rate of Muon, which trains the matrices."""
     other_rate: float = 0.003
     """Peak learning rate of AdamW, which trains embeddings, norms, biases and the patch embedding."""
