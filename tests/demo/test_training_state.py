@@ -14,6 +14,7 @@ from by_hand import new_training
 from safetensors import safe_open
 
 from thinkgap.demo.batches import Pass, School, Writer
+from thinkgap.demo.session import train
 from thinkgap.demo.state import (
     CURVES,
     STATE,
@@ -23,7 +24,6 @@ from thinkgap.demo.state import (
     save_state,
     write_curves,
 )
-from thinkgap.demo.train import train
 from thinkgap.demo.training import Lessons, Progress
 from thinkgap.errors import StoreError
 from thinkgap.schema import DemoConfig, DemoSizes, DemoTrainConfig, LoggerConfig, TrainerConfig
@@ -126,7 +126,7 @@ def test_no_file_is_a_pickle(through: Path) -> None:
     files = [file for file in through.rglob("*") if file.is_file()]
     assert {STATE, CURVES, "settings.json", "training.json", "model.safetensors"} <= {file.name for file in files}
     for file in files:
-        assert file.suffix in (".safetensors", ".json", ".jsonl", ".jinja"), file
+        assert file.suffix in (".safetensors", ".json", ".jsonl", ".jinja", ".lock"), file
         assert file.read_bytes()[:2] not in (b"PK", b"\x80\x02", b"\x80\x04", b"\x80\x05"), file
 
 

@@ -198,7 +198,7 @@ def _summaries(scene: Scene, draws: Draws) -> list[str]:
         if all(scene.count(by, mark.value(by)) == 1 for mark in (first, second)):
             names = f"{noun(by, first.value(by))} and {noun(by, second.value(by))}"
             said.append(f"The sum of {names} is {int(first.digit) + int(second.digit)}.")
-    return said
+    return list(dict.fromkeys(said))  # the same two may be drawn twice
 
 
 def _there_are(n: int, what: str) -> str:

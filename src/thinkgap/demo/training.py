@@ -61,8 +61,9 @@ def check_settings(cfg: DemoConfig) -> None:
         if (value := getattr(cfg.sizes, name)) < 1 or value % multiple:
             raise ConfigError(f"demo.sizes.{name}={value}: must be a multiple of {multiple}")
     lessons_at(cfg, 0)
-    for phase in cfg.phases:
-        _checked(phase)
+    taught = {name for phase in cfg.phases for name in _checked(phase)}
+    if "matching" in taught and "letter_of" not in taught:
+        raise ConfigError("demo.phases: matching gets more options as letter_of becomes right; add some letter_of")
 
 
 def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
