@@ -137,7 +137,7 @@ def test_the_users_own_command_is_right_as_it_stands() -> None:
 
 
 def test_the_embedded_model_brings_its_data_set_unless_told_otherwise() -> None:
-    assert composed().dataset.name == "digit_scenes"
+    assert composed().dataset.name == "toy_facts"
     assert composed("model=smollm2").dataset.name == "toy_facts"
     assert composed("dataset=mmlu").dataset.name == "mmlu"
     assert composed("experiment=smollm2_mmlu").dataset.name == "mmlu"

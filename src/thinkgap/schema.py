@@ -451,6 +451,8 @@ class DemoConfig:
     """Peak learning rate of AdamW, which trains embeddings, norms, biases and the patch embedding."""
     warmup: int = 100
     """Steps over which both rates rise."""
+    plateau: int = 400
+    """Steps after which both rates fall with the square root of the step."""
     cooldown: float = 0.3
     """Share of the steps over which both rates fall to zero at the end."""
     more_options: float = 0.91

@@ -28,6 +28,8 @@ NewPupil = Callable[..., Writer]
 def test_rates_rise_stay_and_fall(settings: Settings) -> None:
     cfg = settings(steps=10, warmup=4, cooldown=0.5)
     assert [rate_factor(cfg, step) for step in range(10)] == [0.25, 0.5, 0.75, 1, 1, 1, 0.8, 0.6, 0.4, 0.2]
+    slower = settings(steps=20, warmup=0, cooldown=0.25, plateau=4)
+    assert [rate_factor(slower, step) for step in (3, 4, 9, 16)] == pytest.approx([1, 1, 2 / 3, 0.8 * 0.5])
     sudden = settings(steps=3, warmup=0, cooldown=0.0)
     assert [rate_factor(sudden, step) for step in range(3)] == [1, 1, 1]
 

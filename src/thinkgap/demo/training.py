@@ -6,6 +6,7 @@ ones that it would have seen. It knows no file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +53,7 @@ def check_settings(cfg: DemoConfig) -> None:
     Raises:
         ConfigError: a number that is too small, a phase whose lessons do not exist, or none that begins at 0.
     """
-    least = dict.fromkeys(("steps", "facts", "validate_every", "validation_facts", "save_every"), 1)
+    least = dict.fromkeys(("steps", "facts", "validate_every", "validation_facts", "save_every", "plateau"), 1)
     for name, smallest in (least | {"warmup": 0, "cooldown": 0}).items():
         if (value := getattr(cfg, name)) < smallest:
             raise ConfigError(f"demo.{name}={value}: must be at least {smallest}")
@@ -227,7 +228,9 @@ def split_parameters(model: Any) -> tuple[list[nn.Parameter], list[nn.Parameter]
 
 
 def rate_factor(cfg: DemoConfig, step: int) -> float:
-    """Share of the peak rates at `step`: a linear rise, a plateau, a linear fall to zero."""
+    """Share of the peak rates at `step`: a linear rise, a plateau, a fall with the square root of the step, and at the
+    end a linear fall to zero.
+    """
     rise = (step + 1) / max(1, cfg.warmup)
     fall = (cfg.steps - step) / max(1.0, cfg.cooldown * cfg.steps)
-    return min(1.0, rise, fall)
+    return min(1.0, rise, fall) * math.sqrt(cfg.plateau / max(step, cfg.plateau))
