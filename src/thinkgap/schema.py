@@ -433,7 +433,7 @@ class DemoConfig:
 
     name: str = "demo_vlm"
     """Name of the model."""
-    steps: int = 7000
+    steps: int = 8000
     """Optimiser steps."""
     seed: int = 0
     """Seed of weights and examples."""
