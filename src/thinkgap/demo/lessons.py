@@ -139,7 +139,9 @@ def wordings(facts: Sequence[Fact]) -> tuple[list[str], list[str]]:
         sentences += [scene.told(), "\n".join([question.text, *lettered(fact.choices, LETTERS[: len(fact.choices)])])]
         sentences += [fact.rationale(LETTERS[fact.gold]), question.claim(fact.wrong[0])]
         sentences += [*_look_ups(scene)[:2], *_summaries(scene, Draws("wordings", fact.number))]
-    phrases = [*DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, "Which letter is", *CUES, *_OTHER_PHRASES]
+    # After a cue that opens the reply, letters are read with a blank before them: each has to be one token there.
+    ends = [f"The answer is {letter}." for letter in LETTERS[:MOST_OPTIONS]]
+    phrases = [*ends, *DESCRIBE, SAY_TRUE, LETTER_ONLY, EXPLAIN, "Which letter is", *CUES, *_OTHER_PHRASES]
     return sentences, phrases
 
 
