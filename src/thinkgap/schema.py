@@ -383,13 +383,13 @@ class PathsConfig:
 class DemoSizes:
     """Dimensions of the demo model."""
 
-    hidden: int = 128
+    hidden: int = 160
     """Width of the language model."""
     layers: int = 5
     """Its layers."""
-    heads: int = 4
+    heads: int = 5
     """Its attention heads."""
-    inner: int = 320
+    inner: int = 400
     """Width of its MLPs."""
     vision_hidden: int = 64
     """Width of the vision encoder."""
