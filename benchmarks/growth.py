@@ -6,8 +6,6 @@ of items.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +19,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
 from thinkgap.schema import ModelConfig, Scoring
 from thinkgap.scoring.engine import tokens_per_pass
+from thinkgap.tracking.plots import svg_pyplot
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,10 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> float:
 
 def _plot(rows: Sequence[Mapping[str, Any]], file: Path) -> str | None:
     """Draw the sweeps beside the JSON, if matplotlib is at hand; the project does not require it."""
-    if importlib.util.find_spec("matplotlib") is None:
+    pyplot = svg_pyplot()
+    if pyplot is None:
         print("no plot: matplotlib is not installed")
         return None
-    matplotlib: Any = importlib.import_module("matplotlib")
-    matplotlib.use("svg")
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
     axes = list(dict.fromkeys(row["axis"] for row in rows))
     figure, panels = pyplot.subplots(2, len(axes), figsize=(3 * len(axes), 5), squeeze=False)
     for column, axis in enumerate(axes):

@@ -61,6 +61,7 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
     ("argument", "message"),
     [
         ("model=qwen25vl7", "model=qwen25vl7: no such option; did you mean 'qwen25vl7b'"),
+        ("demo=article", "demo: not an option of this command (it takes dataset, evaluation,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
         ("evaluation=zzz", "known: native, prompts"),

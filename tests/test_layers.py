@@ -11,6 +11,7 @@ from tests.conftest import ROOT
 
 LAYERS = (
     "thinkgap.errors",
+    "thinkgap.cli",
     "thinkgap.types",
     "thinkgap.schema",
     "thinkgap.latex",
@@ -25,7 +26,6 @@ LAYERS = (
     "thinkgap.readouts",
     "thinkgap.tracking",
     "thinkgap.evaluation",
-    "thinkgap.cli",
     "thinkgap.demo",
     "thinkgap.config_page",
     "probes",

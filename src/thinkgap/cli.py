@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,8 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 _PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
 _PATH_SUFFIXES = {".gguf", ".json", ".jsonl", ".parquet"}
 _NULLABLE = {"mode", "experiment"}
+_NOT_SETTINGS = {"experiment", "local"}
+"""Groups that set others and have no settings of their own."""
 _SWEEP = re.compile(r"(choice|glob|range|shuffle|sort|extend_list)\(.*\)")
 """Hydra's functions of option names; it checks those itself."""
 
@@ -62,6 +65,7 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     if not (conf / group).is_dir():
         _check_key(group, schema)
         return [f"{key}={value}"]
+    _check_group(group, schema)
     options = {file.stem for file in (conf / group).glob("*.yaml")}
     whole = value.strip().strip("'\"")
     values = [whole] if group in _PATH_GROUPS and Path(whole).expanduser().exists() else _split(value)
@@ -79,6 +83,13 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     if group in _PATH_GROUPS:
         message += " (a folder or file is taken too, if it exists or starts with ./ or /)"
     raise ConfigError(message)
+
+
+def _check_group(group: str, schema: type) -> None:
+    """Require that an entry point takes a group; `conf/` holds those of all of them."""
+    taken = {field.name for field in dataclasses.fields(schema)}
+    if group not in taken | _NOT_SETTINGS:
+        raise ConfigError(f"{group}: not an option of this command (it takes {', '.join(sorted(taken))})")
 
 
 def _split(value: str) -> list[str]:
@@ -106,6 +117,16 @@ def _check_key(key: str, schema: type) -> None:
         seen.append(part)
         field = fields[part]
         node = field.default_factory if field.default_factory is not dataclasses.MISSING else None
+
+
+def exit_code(job: Callable[[], object]) -> int:
+    """Run `job`; a refusal is printed and gives 1, else 0."""
+    try:
+        job()
+    except ThinkgapError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def typed(cfg: DictConfig, schema: type[Config]) -> Config:

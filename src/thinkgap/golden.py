@@ -15,7 +15,8 @@ from thinkgap.backends.golden import compared, golden_text, moved
 from thinkgap.backends.golden_file import GOLDEN_FILE, GoldenCase, read_cases, read_golden
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import DEFAULT_CACHE, checkpoint_of, load_backend
-from thinkgap.errors import ModelError, ThinkgapError
+from thinkgap.cli import exit_code
+from thinkgap.errors import ModelError
 from thinkgap.schema import Dtype, ModelConfig
 from thinkgap.store.atomic import write_text
 
@@ -24,15 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write or check, say what was found, and return 0; a refusal is printed and returns 1."""
     options = _parser().parse_args(arguments)
     cfg = ModelConfig(name=Path(options.model).name, path=options.model, dtype=Dtype.float32)
-    try:
-        if options.check:
-            check(cfg)
-        else:
-            rewrite(cfg)
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: check(cfg) if options.check else rewrite(cfg))
 
 
 def write_golden(backend: HFBackend, cases: Sequence[GoldenCase], file: Path) -> None:

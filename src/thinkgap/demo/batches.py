@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from thinkgap.backends.families import position_ids
-from thinkgap.demo.lessons import Example
+from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS, Example
 from thinkgap.demo.model.vocabulary import END
 from thinkgap.demo.world.draws import Draws
 from thinkgap.demo.world.facts import Fact, facts
@@ -25,7 +25,7 @@ from thinkgap.demo.world.handwriting import check_parts, pools
 from thinkgap.demo.world.parts import parts_of
 from thinkgap.demo.world.pictures import ROOM, draw_picture
 from thinkgap.demo.world.scenes import Scene
-from thinkgap.schema import GenerationConfig
+from thinkgap.schema import DemoMixture, GenerationConfig
 
 IGNORED = -100
 """Label of a position that is not learned."""
@@ -106,6 +106,22 @@ class Writer:
         )
         prompt = self._expanded(self._ids(text))
         return Written(example.lesson, (*prompt, *self._ids(example.reply + END)), len(prompt), picture)
+
+    def lesson(
+        self, name: str, school: School, fact: Fact, draws: Draws, mixture: DemoMixture, most: int = MOST_OPTIONS
+    ) -> Written:
+        """An example of a lesson, its scene in handwriting of `school`.
+
+        Args:
+            name: of the lesson.
+            school: gives the pictures.
+            fact: what it is about.
+            draws: choose the wording, and then the handwriting.
+            mixture: shares within the lessons.
+            most: options.
+        """
+        example = LESSONS[name](fact, draws, mixture, most)
+        return self.write(example, None if example.scene is None else school.picture(example.scene, draws))
 
     def passes(self, written: Sequence[Written]) -> list[Pass]:
         """Sequences of similar length together, so that little is padded."""

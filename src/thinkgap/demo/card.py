@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkgap.cli import exit_code
 from thinkgap.demo.curves import curves_picture
 from thinkgap.demo.state import MODEL, TRAINING, read_curves
-from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.errors import StoreError
 from thinkgap.readouts.in_short import mass_text
+from thinkgap.readouts.table_text import grid
 from thinkgap.store.atomic import write_bytes, write_text
 
 MEASURED, CURVES_PICTURE = "measured.json", "curves.svg"
@@ -91,11 +93,6 @@ def _reversed(measured: Mapping[str, Any], condition: str) -> Mapping[str, float
     return measured["conditions"][condition]["letters_reversed"]
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _conditions(measured: Mapping[str, Any]) -> str:
     header = ["condition", "accuracy", "first slot", "gold first", "label mass", "gold rank", "mean ± SD", "generation",
               "no letter"]  # fmt: skip
@@ -115,13 +112,13 @@ def _conditions(measured: Mapping[str, Any]) -> str:
                 str(found["generation"]["unparsed"]),
             ]
         )
-    return _grid(header, rows)
+    return grid(header, rows, left=1)
 
 
 def _kinds(measured: Mapping[str, Any]) -> str:
     kinds, options = measured["kinds"], measured["options"]
     header = ["", *kinds, *(f"{k} options" for k in options)]
-    return _grid(header, [["accuracy", *(_share(value) for value in (*kinds.values(), *options.values()))]])
+    return grid(header, [["accuracy", *(_share(value) for value in (*kinds.values(), *options.values()))]], left=1)
 
 
 def _slot_or_letter(measured: Mapping[str, Any]) -> str:
@@ -133,7 +130,9 @@ def _slot_or_letter(measured: Mapping[str, Any]) -> str:
         ]
         for name, found in measured["conditions"].items()
     ]
-    return _grid(["condition", "letters in order: first slot (A)", "reversed: first slot", "reversed: letter A"], rows)
+    return grid(
+        ["condition", "letters in order: first slot (A)", "reversed: first slot", "reversed: letter A"], rows, left=1
+    )
 
 
 def _phases(settings: Mapping[str, Any]) -> str:
@@ -142,7 +141,7 @@ def _phases(settings: Mapping[str, Any]) -> str:
         [f"{round(phase['start'] * settings['steps']):,}", *(str(phase["lessons"].get(name, 0)) for name in lessons)]
         for phase in settings["phases"]
     ]
-    return "Examples in a step, by lesson:\n\n" + _grid(["from step", *lessons], rows)
+    return "Examples in a step, by lesson:\n\n" + grid(["from step", *lessons], rows, left=1)
 
 
 def _mixture(settings: Mapping[str, Any]) -> str:
@@ -171,7 +170,7 @@ def _variants(models: Sequence[Mapping[str, Any]]) -> str:
         )
     header = ["model", "differs in", "seed", "Direct", "under the triggers", "first slot", "reversed: letter A",
               "generation"]  # fmt: skip
-    return _grid(header, rows)
+    return grid(header, rows, left=1)
 
 
 def _differences(base: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -228,7 +227,10 @@ def _read(folder: Path) -> dict[str, Any]:
     ):
         if not file.is_file():
             raise StoreError(f"{file} is not there: {way_out}")
-        found[name] = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            found[name] = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StoreError(f"{file} is no JSON ({error}): {way_out}") from error
     return {"name": found["training"]["settings"]["name"], **found}
 
 
@@ -238,12 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("training", metavar="FOLDER", type=Path, help="a finished, measured training")
     parser.add_argument("others", metavar="VARIANT", type=Path, nargs="*", help="those of variants to show beside it")
     options = parser.parse_args(arguments)
-    try:
-        print(write_card(options.training, options.others))
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: print(write_card(options.training, options.others)))
 
 
 if __name__ == "__main__":

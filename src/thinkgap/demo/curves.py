@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgap.tracking.plots import svg_pyplot
+
 
 def curves_picture(points: Sequence[Mapping[str, Any]]) -> bytes | None:
     """Curves as SVG, if matplotlib is at hand; the project does not require it."""
-    if importlib.util.find_spec("matplotlib") is None:
+    pyplot = svg_pyplot()
+    if pyplot is None:
         return None
-    matplotlib: Any = importlib.import_module("matplotlib")
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "thinkgap"
-    pyplot: Any = importlib.import_module("matplotlib.pyplot")
     figure, panels = pyplot.subplots(1, 3, figsize=(13, 3.6))
     for panel, kind, title in zip(
         panels,

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkgap.cli import exit_code
 from thinkgap.data import ADAPTERS, load_dataset_items
 from thinkgap.data.adapter import Adapter
 from thinkgap.demo.sheet import contact_sheet
 from thinkgap.demo.world.parts import SPLITS
-from thinkgap.errors import DataError, ThinkgapError
+from thinkgap.errors import DataError
 from thinkgap.schema import DatasetConfig, GenerationConfig
 from thinkgap.store.atomic import write_bytes, write_parquet
 
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seed=options.seed,
         generation=generation,
     )
-    try:
+
+    def job() -> None:
         file = export(Path(options.folder), cfg)
         items = load_dataset_items(DatasetConfig(name=cfg.name, path=str(file), split=cfg.split)).items
         print(f"{file}: {len(items):,} items, {sum(bool(item.images) for item in items):,} with a picture")
@@ -87,10 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _make(Path(options.sheet).parent)
             write_bytes(Path(options.sheet), contact_sheet(items[: options.scenes]))
             print(f"{options.sheet}: {min(options.scenes, len(items))} of them to look at")
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_code(job)
 
 
 def _parser() -> argparse.ArgumentParser:

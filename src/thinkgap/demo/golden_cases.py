@@ -13,10 +13,10 @@ from pathlib import Path
 
 from thinkgap.backends.golden_file import GOLDEN_FILE, GoldenCase
 from thinkgap.backends.load import load_backend
+from thinkgap.cli import exit_code
 from thinkgap.data import load_dataset_items
 from thinkgap.data.present import identity
 from thinkgap.demo.lessons import CUES
-from thinkgap.errors import ThinkgapError
 from thinkgap.golden import write_golden
 from thinkgap.prompts.assemble import prefix_lines
 from thinkgap.schema import DatasetConfig, Dtype, GenerationConfig, ModelConfig
@@ -49,14 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("usage: python -m thinkgap.demo.golden_cases FOLDER\n\n" + (__doc__ or "").splitlines()[0])
         return 0 if given in (["-h"], ["--help"]) else 2
     folder = Path(given[0])
-    try:
+
+    def job() -> None:
         cfg = ModelConfig(name=folder.name, path=str(folder), dtype=Dtype.float32)
         write_golden(load_backend(cfg, on_accelerator=False, golden=False), golden_cases(), folder / GOLDEN_FILE)
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(folder / GOLDEN_FILE)
-    return 0
+        print(folder / GOLDEN_FILE)
+
+    return exit_code(job)
 
 
 if __name__ == "__main__":

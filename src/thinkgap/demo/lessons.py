@@ -68,9 +68,7 @@ def statements(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exa
 
 def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """Letters of options, or options of letters, without any scene."""
-    values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
-    letters = _letters(len(options), draws, mixture)
+    options, letters = _list(draws, mixture, most)
     asked = draws.shuffled(range(len(options)))
     if draws.chance(0.5):
         question = f"What are the letters of {', '.join(options[slot] for slot in asked)}?"
@@ -83,9 +81,7 @@ def matching(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Examp
 
 def letter_of(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """The letter alone of an option that the question names, without any scene."""
-    values = draws.one(_LISTS)
-    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
-    letters = _letters(len(options), draws, mixture)
+    options, letters = _list(draws, mixture, most)
     asked = draws.below(len(options))
     lines = [f"Which letter is {options[asked]}?", *lettered(options, letters)]
     return Example("letter_of", "\n".join(lines), letters[asked], None)
@@ -157,6 +153,13 @@ def fewer(fact: Fact, draws: Draws, most: int) -> tuple[Sequence[str], int]:
 def lettered(options: Sequence[str], letters: Sequence[str]) -> list[str]:
     """`A. red`, one line per option, as the prefix study shows them."""
     return [f"{letter}. {option}" for letter, option in zip(letters, options, strict=True)]
+
+
+def _list(draws: Draws, mixture: DemoMixture, most: int) -> tuple[Sequence[str], Sequence[str]]:
+    """Two to `most` values of one kind, and their letters."""
+    values = draws.one(_LISTS)
+    options = draws.several(values, 2 + draws.below(min(len(values), most) - 1))
+    return options, _letters(len(options), draws, mixture)
 
 
 def _letters(n: int, draws: Draws, mixture: DemoMixture) -> Sequence[str]:

@@ -21,13 +21,12 @@ import torch
 from thinkgap import cli, schema
 from thinkgap.demo.batches import Writer, open_school
 from thinkgap.demo.generate import continuations, settled_letter
-from thinkgap.demo.lessons import LESSONS
-from thinkgap.demo.training import replies
+from thinkgap.demo.validate import token_accuracy
 from thinkgap.demo.world.draws import Draws
-from thinkgap.errors import ThinkgapError
 from thinkgap.evaluation.native import run_native
 from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.prompts.build import PreparedPrompt
+from thinkgap.readouts.native import native_record
 from thinkgap.schema import DemoMixture, EvaluateConfig
 from thinkgap.store.atomic import write_text
 from thinkgap.store.records import read_run
@@ -127,22 +126,18 @@ def _with_letters_reversed(prepared: Prepared, presentations: Sequence[Presentat
     """Per condition the readout of the same items with the letters from last to first: slot and letter come apart."""
     turned = [replace(one, labels=one.labels[::-1], name="letters_reversed") for one in presentations]
     scored = prepared.engine.score([prepared.builder.build(one) for one in turned])
+    tokenizer = prepared.backend.fmt.tokenizer
     found = []
     for number in range(len(prepared.names)):
-        slots = [_best(group[number].reading.label_logprobs) for group in scored]
-        pairs = list(zip(slots, turned, strict=True))
+        records = [native_record(group[number], lambda token: tokenizer.decode([token])) for group in scored]
         found.append(
             {
-                "accuracy": statistics.fmean(slot == one.gold_slot for slot, one in pairs),
-                "first_slot": statistics.fmean(slot == 0 for slot, _ in pairs),
-                "letter_a": statistics.fmean(one.labels[slot] == "A" for slot, one in pairs),
+                "accuracy": statistics.fmean(one.correct for one in records),
+                "first_slot": statistics.fmean(one.pred_slot == 0 for one in records),
+                "letter_a": statistics.fmean(one.labels[one.pred_slot] == "A" for one in records),
             }
         )
     return found
-
-
-def _best(values: Sequence[float]) -> int:
-    return max(range(len(values)), key=lambda slot: values[slot])
 
 
 @torch.inference_mode()
@@ -151,13 +146,10 @@ def _captions(prepared: Prepared) -> dict[str, float]:
     school = open_school("test", 0, _CAPTIONS)
     model = prepared.backend.model
     writer = Writer(prepared.backend.fmt.processor, model)
-    written = []
-    for fact in school.facts:
-        draws = Draws("captions", fact.number)
-        example = LESSONS["caption"](fact, draws, DemoMixture(), 2)
-        written.append(writer.write(example, school.picture(fact.question.scene, draws)))
-    logits, wanted, _ = replies(model, writer.collated(written))
-    return {"n": len(written), "token_accuracy": float((logits.argmax(-1) == wanted).float().mean())}
+    written = [
+        writer.lesson("caption", school, fact, Draws("captions", fact.number), DemoMixture()) for fact in school.facts
+    ]
+    return {"n": len(written), "token_accuracy": token_accuracy(model, writer, written)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,14 +159,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", metavar="FILE.json", required=True, help="where the figures go")
     parser.add_argument("--items", type=int, default=ITEMS, help=f"test items (default {ITEMS})")
     options = parser.parse_args(arguments)
-    try:
+
+    def job() -> None:
         found = measure(options.model, options.items)
         write_text(Path(options.out), json.dumps(found, indent=1) + "\n")
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(options.out)
-    return 0
+        print(options.out)
+
+    return cli.exit_code(job)
 
 
 if __name__ == "__main__":

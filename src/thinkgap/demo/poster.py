@@ -10,9 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from thinkgap.cli import exit_code
 from thinkgap.data import load_dataset_items
 from thinkgap.demo.sheet import COLUMNS, contact_sheet
-from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.errors import StoreError
 from thinkgap.schema import DatasetConfig
 from thinkgap.store.atomic import write_bytes
 from thinkgap.store.records import read_run
@@ -59,13 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", metavar="FILE.png", type=Path)
     parser.add_argument("--conditions", nargs="+", default=["direct", "let_me_think"], metavar="NAME")
     options = parser.parse_args(arguments)
-    try:
+
+    def job() -> None:
         write_bytes(options.file, poster(options.run, options.conditions))
-    except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(options.file)
-    return 0
+        print(options.file)
+
+    return exit_code(job)
 
 
 if __name__ == "__main__":

@@ -99,11 +99,18 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def read_curves(folder: Path, step: int) -> list[dict[str, Any]]:
-    """The measured points up to `step`; later ones are of steps that a killed training has to take again."""
+    """The measured points up to `step`; later ones are of steps that a killed training has to take again.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
     file = folder / CURVES
     if not file.exists():
         return []
-    points = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    try:
+        points = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise StoreError(f"{file} holds no curves ({error}): delete it to go on without its points") from error
     return [point for point in points if point["step"] <= step]
 
 

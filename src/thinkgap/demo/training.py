@@ -111,9 +111,8 @@ class Lessons(IterableDataset[list[Pass]]):
         for name, n in lessons_at(self.cfg, step).items():
             for _ in range(n):
                 fact = draws.one(self.school.facts)
-                example = LESSONS[name](fact, draws, self.cfg.mixture, self.progress.most_options(name))
-                picture = None if example.scene is None else self.school.picture(example.scene, draws)
-                written.append(self.writer.write(example, picture))
+                most = self.progress.most_options(name)
+                written.append(self.writer.lesson(name, self.school, fact, draws, self.cfg.mixture, most))
         return self.writer.passes(written)
 
 

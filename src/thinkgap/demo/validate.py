@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from thinkgap.demo.batches import School, Writer
-from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
+from thinkgap.demo.batches import School, Writer, Written
+from thinkgap.demo.lessons import MOST_OPTIONS
 from thinkgap.demo.training import replies
 from thinkgap.demo.world.draws import Draws
 from thinkgap.demo.world.facts import Fact
@@ -45,18 +45,12 @@ def _direct(model: Any, writer: Writer, school: School, mixture: DemoMixture) ->
     right: dict[str, list[bool]] = {}
     first = 0
     for facts in _parts(school.facts, _PER_PASS):
-        written, golds = [], []
-        for fact in facts:
-            draws = Draws("validation", fact.number)
-            example = LESSONS["direct"](fact, draws, mixture, MOST_OPTIONS)
-            picture = None if example.scene is None else school.picture(example.scene, draws)
-            written.append(writer.write(example, picture))
-            golds.append(LETTERS.index(example.reply))
+        written = [writer.lesson("direct", school, fact, Draws("validation", fact.number), mixture) for fact in facts]
         logits, wanted, _ = replies(model, writer.collated(written))
         is_letter = torch.isin(wanted, torch.tensor(letters, device=wanted.device))
-        for row, fact, gold in zip(logits[is_letter][:, letters], facts, golds, strict=True):
+        for row, fact in zip(logits[is_letter][:, letters], facts, strict=True):
             slot = int(row[: len(fact.choices)].argmax())
-            right.setdefault(fact.kind, []).append(slot == gold)
+            right.setdefault(fact.kind, []).append(slot == fact.gold)
             first += slot == 0
     n = len(school.facts)
     found = {f"direct/{kind}": sum(own) / len(own) for kind, own in right.items()}
@@ -67,15 +61,18 @@ def _direct(model: Any, writer: Writer, school: School, mixture: DemoMixture) ->
 def _tokens(model: Any, writer: Writer, school: School, mixture: DemoMixture) -> dict[str, float]:
     found = {}
     for lesson in _TOKENS:
-        written = []
-        for fact in school.facts[:_PER_LESSON]:
-            draws = Draws("validation", lesson, fact.number)
-            example = LESSONS[lesson](fact, draws, mixture, MOST_OPTIONS)
-            picture = None if example.scene is None else school.picture(example.scene, draws)
-            written.append(writer.write(example, picture))
-        logits, wanted, _ = replies(model, writer.collated(written))
-        found[f"tokens/{lesson}"] = float((logits.argmax(-1) == wanted).float().mean())
+        written = [
+            writer.lesson(lesson, school, fact, Draws("validation", lesson, fact.number), mixture)
+            for fact in school.facts[:_PER_LESSON]
+        ]
+        found[f"tokens/{lesson}"] = token_accuracy(model, writer, written)
     return found
+
+
+def token_accuracy(model: Any, writer: Writer, written: Sequence[Written]) -> float:
+    """Share of the tokens of replies that are the most probable given those before."""
+    logits, wanted, _ = replies(model, writer.collated(written))
+    return float((logits.argmax(-1) == wanted).float().mean())
 
 
 def _parts(facts: Sequence[Fact], n: int) -> list[Sequence[Fact]]:

@@ -29,10 +29,10 @@ def to_markdown(table: Table) -> str:
     overall = [[row.condition, *_cells(row, table, notes)] for row in table.rows]
     ks = list(dict.fromkeys(row.k for row in table.rows_by_k))
     title = f"{table.title} ({table.readout} readout)" if table.title else f"{table.readout} readout"
-    blocks = [f"### {title}", _grid(["condition", *header], overall, left=1)]
+    blocks = [f"### {title}", grid(["condition", *header], overall, left=1)]
     if len(ks) > 1:
         rows = [[str(row.k), row.condition, *_cells(row, table, notes)] for row in table.rows_by_k]
-        blocks += ["By number of options k:", _grid(["k", "condition", *header], rows, left=2)]
+        blocks += ["By number of options k:", grid(["k", "condition", *header], rows, left=2)]
     else:
         blocks.append(f"All items have k = {ks[0]} options.")
     blocks.append("\n".join(f"- {line}" for line in _general(table) + notes.lines()))
@@ -179,7 +179,7 @@ def _general(table: Table) -> list[str]:
     return lines
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     """Markdown table; the first `left` columns are flush left, the others flush right."""
     cells = [[text.replace("|", "\\|") for text in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
