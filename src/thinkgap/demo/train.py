@@ -19,7 +19,7 @@ from thinkgap import cli, schema
 from thinkgap.errors import ThinkgapError
 from thinkgap.schema import DemoTrainConfig
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("thinkgap.demo.train")  # its own name is __main__
 
 
 @hydra.main(version_base="1.3", config_path=str(cli.CONF), config_name="demo_train")

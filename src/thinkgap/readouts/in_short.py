@@ -6,10 +6,13 @@ interval leaves out zero. Computes nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from thinkgap.metrics import PairedDifference
 from thinkgap.readouts.table import Row, Table
 
+_CLEAR = 0.05
 _NAMED = 3
 """Up to this many conditions are named, more are counted."""
 
@@ -23,7 +26,7 @@ def in_short(table: Table) -> str:
         return ""
     where = f"under {_names(others)} the same readout is right on {_range([row.accuracy.value for row in others])}"
     sentence = (
-        f"In short: {table.reference} is right on {_percent(reference.accuracy.value)} of {reference.n:,} rows; "
+        f"In short: {table.reference} is right on {_percent(reference.accuracy.value)} of {_rows(reference.n)}; "
         f"{where} ({_verdict(others)}; guessing is right on {_percent(reference.mean_reciprocal_k)}), the first slot "
         f"takes {_range([row.first_slot.value for row in others])} of its answers instead of "
         f"{_percent(reference.first_slot.value)}"
@@ -41,16 +44,26 @@ def mass_text(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
 
 
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
 def _verdict(rows: Sequence[Row]) -> str:
-    lower = sum(row.difference is not None and row.difference.difference.high < 0 for row in rows)
-    higher = sum(row.difference is not None and row.difference.difference.low > 0 for row in rows)
-    if len(rows) == 1:
-        return "lower" if lower else "higher" if higher else "no clear difference"
-    counts = ((lower, "lower"), (higher, "higher"), (len(rows) - lower - higher, "not clearly different"))
-    found = [(n, word) for n, word in counts if n]
-    if len(found) == 1:
-        return f"{found[0][1]} under all of them" if found[0][1] != counts[2][1] else "none clearly different"
-    return ", ".join(f"{word} under {n}" for n, word in found)
+    directions = [_direction(row.difference) for row in rows if row.difference is not None]
+    words = {-1: "lower", 1: "higher", 0: "not clearly different"}
+    found = [(directions.count(direction), word) for direction, word in words.items() if direction in directions]
+    if len(found) > 1:
+        return ", ".join(f"{word} under {n}" for n, word in found)
+    (n, word) = found[0]
+    return word if n == 1 else f"{word} under all of them"
+
+
+def _direction(pair: PairedDifference) -> int:
+    """-1 for lower, 1 for higher, 0 for no clear difference: by the interval, or by p where all rows differ alike."""
+    low, high = pair.difference.low, pair.difference.high
+    if math.isnan(low):
+        return 0 if not pair.p_value < _CLEAR else int(math.copysign(1, pair.difference.value))
+    return 1 if low > 0 else -1 if high < 0 else 0
 
 
 def _names(rows: Sequence[Row]) -> str:
