@@ -27,8 +27,8 @@ def test_a_fall_is_told_with_its_figures() -> None:
     text = in_short(make_table(run({"direct": "1112", "think": "0001"}, 40, label_mass=2e-8)))
     assert text == (
         "In short: direct is right on 75.0% of 40 rows; under think the same readout is right on 25.0% (lower; "
-        "guessing is right on 25.0%), the first slot takes 75.0% of its answers instead of 0.0%, and the labels hold 2.0e-08 of "
-        "the next token's probability instead of 2.0e-08."
+        "guessing is right on 25.0%), the first slot takes 75.0% of its answers instead of 0.0%, and the labels hold "
+        "2.0e-08 of the next token's probability instead of 2.0e-08."
     )
 
 
