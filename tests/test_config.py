@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from tests.conftest import ROOT
 from thinkgap import schema
 from thinkgap.data import ADAPTERS
-from thinkgap.demo.training import check_settings
+from thinkgap.demo.phases import check_settings
 from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig
 
 CONF = ROOT / "conf"

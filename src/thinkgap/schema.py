@@ -386,7 +386,7 @@ class DemoSizes:
     hidden: int = 160
     """Width of the language model."""
     layers: int = 5
-    """Its layers."""
+    """Its layers at the start; a phase of the training may add some."""
     heads: int = 5
     """Its attention heads."""
     inner: int = 400
@@ -425,6 +425,12 @@ class DemoPhase:
     """Share of the steps after which the phase begins."""
     lessons: Dict[str, int] = field(default_factory=dict)
     """Examples of each lesson in a step."""
+    new_layers: int = 0
+    """Layers that join the language model when the phase begins, below the others. They change nothing at first."""
+    rate: float = 1.0
+    """Share of the learning rates that the phase takes."""
+    options: int = 2
+    """Options that questions about scenes may have from then on, also where letters are not yet right often enough."""
 
 
 @dataclass

@@ -115,6 +115,27 @@ def test_direct_letters_name_the_right_option(school: School, most: int) -> None
         assert shown.options[example.reply] == reader.answer(shown.question, shown.marks), example
 
 
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_choices_have_one_right_option_anywhere_and_wrong_ones_of_all_kinds(school: School, most: int) -> None:
+    slots: Counter[int] = Counter()
+    shown_wrong: Counter[bool] = Counter()
+    for fact, example in told(school, "choice", most=most):
+        shown = asked(example)
+        assert shown.question == fact.question.text
+        assert len(shown.options) == min(len(fact.choices), most)
+        assert shown.options[example.reply] == reader.answer(shown.question, shown.marks), example
+        wrong = [content for letter, content in shown.options.items() if letter != example.reply]
+        assert set(wrong) <= set(fact.question.wrong)
+        if len(shown.options) == most:
+            slots[list(shown.options).index(example.reply)] += 1
+        if fact.kind == "which colour":
+            shown_wrong.update(any(colour == content for _, colour, _ in shown.marks) for content in wrong)
+    assert set(slots) == set(range(most))
+    assert min(slots.values()) > sum(slots.values()) / most / 2
+    # `direct` shows colours of the picture first; here most wrong ones are not in it.
+    assert shown_wrong[False] > shown_wrong[True] > 0
+
+
 def test_fewer_options_leave_the_right_one_in_any_place(school: School) -> None:
     places = Counter(
         list(asked(example).options).index(example.reply)
@@ -144,7 +165,7 @@ def test_rationales_are_true_and_end_in_the_right_answer(school: School, most: i
         assert not (opening and shown.last != "Explain, then answer.")
 
 
-@pytest.mark.parametrize("lesson", ["statements", "short_answer", "direct", "rationale"])
+@pytest.mark.parametrize("lesson", ["statements", "short_answer", "direct", "choice", "rationale"])
 def test_the_share_of_words(school: School, lesson: str) -> None:
     in_words = {
         value: share(example.scene is None for _, example in told(school, lesson, replace(EVEN, words=value)))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from by_hand import new_training
+from transformers import Qwen2_5_VLForConditionalGeneration
 
 from thinkgap.demo.batches import IGNORED, School, Writer
-from thinkgap.demo.training import (
-    Lessons,
-    Progress,
-    check_settings,
-    lessons_at,
-    rate_factor,
-    split_parameters,
-)
+from thinkgap.demo.model.folder import save_folder
+from thinkgap.demo.phases import check_settings, layers_at, lessons_at, rate_factor
+from thinkgap.demo.training import Lessons, Progress, split_parameters
 from thinkgap.errors import ConfigError
 from thinkgap.schema import DemoConfig, DemoPhase, DemoSizes
 
@@ -48,6 +45,62 @@ def test_phases_follow_each_other(settings: Settings) -> None:
     ]
 
 
+def test_a_phase_takes_its_share_of_the_rates(settings: Settings) -> None:
+    phases = [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {"caption": 1}, rate=0.25)]
+    cfg = settings(steps=4, warmup=0, cooldown=0.0, plateau=10, phases=phases)
+    assert [rate_factor(cfg, step) for step in range(4)] == [1, 1, 0.25, 0.25]
+
+
+def test_a_phase_asks_with_more_options_only_about_scenes(school: School, pupil: NewPupil, settings: Settings) -> None:
+    writer = pupil()
+    for lesson, most in (("direct", 4), ("choice", 4), ("letter_of", 2), ("matching", 2)):
+        cfg = settings(steps=2, phases=[DemoPhase(0.0, {lesson: 20}), DemoPhase(0.5, {lesson: 20}, options=4)])
+        lessons = Lessons(cfg, school, writer, Progress())
+        found = []
+        for step in (0, 1):
+            texts = [writer.tokenizer.decode(row) for one in lessons.at(step) for row in one.inputs["input_ids"]]
+            found.append(max(sum(f"\n{letter}. " in text for letter in "ABCDE") for text in texts))
+        assert found == [2, most], lesson
+
+
+def test_new_layers_join_below_and_change_nothing_at_first(
+    school: School, pupil: NewPupil, settings: Settings, tmp_path: Path
+) -> None:
+    phases = [DemoPhase(0.0, {"direct": 4}), DemoPhase(0.5, {"direct": 4}, new_layers=2)]
+    cfg = settings(steps=4, phases=phases)
+    assert [layers_at(cfg, step) for step in range(4)] == [2, 2, 4, 4]
+    writer = pupil()
+    module, model = new_training(cfg, writer), writer.model
+    (one,) = Lessons(cfg, school, writer, module.progress).at(0)
+    with torch.no_grad():
+        before, old = model(**one.inputs).logits, list(model.model.language_model.layers)
+        module.grow(4)
+        assert torch.equal(model(**one.inputs).logits, before)
+    new = list(model.model.language_model.layers)
+    assert new[2:] == old
+    assert [layer.self_attn.layer_idx for layer in new] == [0, 1, 2, 3], "a cache keeps keys by this number"
+    held = [
+        p
+        for optimizer in module.optimizers_by_name.values()
+        for group in optimizer.param_groups
+        for p in group["params"]
+    ]
+    assert sorted(map(id, held)) == sorted(map(id, model.parameters()))
+    module.grow(4)
+    assert len(model.model.language_model.layers) == 4
+    # They learn, and the folder is one of a model that had them from the start.
+    module.progress.step = 2
+    module.training_step(Lessons(cfg, school, writer, module.progress).at(2), 2)
+    assert all(layer.mlp.down_proj.weight.abs().max() > 0 for layer in new[:2])
+    save_folder(tmp_path, model, writer.processor)
+    loaded = Qwen2_5_VLForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    with torch.no_grad():
+        assert torch.allclose(loaded(**one.inputs).logits, model.eval()(**one.inputs).logits, atol=1e-5)
+        reply = writer.model.generate(one.inputs["input_ids"][:1, :12], max_new_tokens=4)
+        plain = writer.model.generate(one.inputs["input_ids"][:1, :12], max_new_tokens=4, use_cache=False)
+    assert torch.equal(reply, plain)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -59,6 +112,10 @@ def test_phases_follow_each_other(settings: Settings) -> None:
         # Met only in the last of ten thousand steps, but told at once.
         ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.99999, {"drect": 1})]}, "did you mean 'direct'?"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {})]}, "begins at 0.5 has no examples"),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}, new_layers=-1)]}, "new_layers=-1"),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {"caption": 1}, rate=0.0)]}, "at 0.5 has"),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}, options=6)]}, "options=6"),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}, options=1)]}, "questions have 2 to 5 options"),
         ({"steps": 0}, "demo.steps=0: must be at least 1"),
         ({"facts": 0}, "demo.facts=0"),
         ({"save_every": 0}, "demo.save_every=0"),
@@ -184,7 +241,7 @@ def test_running_accuracy_starts_again_half_way_after_a_rise(
 
 def test_every_parameter_has_one_optimiser_and_muon_only_matrices(pupil: NewPupil) -> None:
     model = pupil().model
-    matrices, others = split_parameters(model)
+    matrices, others = split_parameters(model, model)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     assert sorted(map(id, [*matrices, *others])) == sorted(names)
     for parameter in matrices:

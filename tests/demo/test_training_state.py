@@ -14,6 +14,7 @@ from by_hand import new_training
 from safetensors import safe_open
 
 from thinkgap.demo.batches import Pass, School, Writer
+from thinkgap.demo.lessons import LESSONS
 from thinkgap.demo.session import train
 from thinkgap.demo.state import (
     CURVES,
@@ -26,7 +27,7 @@ from thinkgap.demo.state import (
 )
 from thinkgap.demo.training import Lessons, Progress
 from thinkgap.errors import StoreError
-from thinkgap.schema import DemoConfig, DemoSizes, DemoTrainConfig, LoggerConfig, TrainerConfig
+from thinkgap.schema import DemoConfig, DemoPhase, DemoSizes, DemoTrainConfig, LoggerConfig, TrainerConfig
 
 Settings = Callable[..., DemoConfig]
 NewPupil = Callable[..., Writer]
@@ -53,8 +54,13 @@ def points_of(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def demo(settings: Settings) -> DemoConfig:
-    """More options after each of the first steps: a resumed training that forgot them would ask other questions."""
-    return settings(steps=12, save_every=5, validate_every=4, more_options=-1.0)
+    """More options after each of the first steps: a resumed training that forgot them would ask other questions.
+
+    Layers join before and after the state that a killed training goes on from.
+    """
+    every = dict.fromkeys(LESSONS, 2)
+    phases = [DemoPhase(0.0, every), DemoPhase(0.25, every, new_layers=1), DemoPhase(0.5, every, new_layers=2)]
+    return settings(steps=12, save_every=5, validate_every=4, more_options=-1.0, phases=phases)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +97,7 @@ def test_a_killed_training_ends_as_one_run_through(
     assert (progress["step"], progress["options"]) == (12, {"letter_of": 5, "direct": 5})
     assert tensors.keys() == resumed.keys()
     assert all(torch.equal(tensors[name], resumed[name]) for name in tensors)
+    assert "model.model.language_model.layers.4.mlp.up_proj.weight" in tensors
     points = points_of(through)
     assert points == points_of(tmp_path)
     assert [point["step"] for point in points] == [4, 5, 8, 10, 12]
@@ -153,16 +160,12 @@ def test_a_state_goes_into_a_new_training_bit_by_bit(
 ) -> None:
     demo = settings()
     first = stepped(school, pupil(), demo)
-    save_state(
-        tmp_path,
-        first.model,
-        first.optimizers_by_name,
-        Progress(2, {"letter_of": 3, "direct": 4}, {"letter_of": 0.25, "direct": 0.625}),
-    )
+    stood = Progress(2, {"letter_of": 3, "direct": 4}, {"letter_of": 0.25, "direct": 0.625})
+    vars(first.progress).update(vars(stood))
+    save_state(tmp_path, first)
     second = new_training(demo, pupil(seed=1))
-    assert load_state(tmp_path, second.model, second.optimizers_by_name) == Progress(
-        2, {"letter_of": 3, "direct": 4}, {"letter_of": 0.25, "direct": 0.625}
-    )
+    assert load_state(tmp_path, second)
+    assert second.progress == stood
     for (name, old), new in zip(first.model.named_parameters(), second.model.parameters(), strict=True):
         assert torch.equal(old, new), name
     for name, optimizer in first.optimizers_by_name.items():
@@ -176,7 +179,8 @@ def test_a_state_goes_into_a_new_training_bit_by_bit(
 
 def test_without_a_state_nothing_is_loaded(pupil: NewPupil, settings: Settings, tmp_path: Path) -> None:
     module = new_training(settings(), pupil())
-    assert load_state(tmp_path, module.model, module.optimizers_by_name) is None
+    assert not load_state(tmp_path, module)
+    assert module.progress == Progress()
 
 
 def _cut(file: Path) -> None:
@@ -200,7 +204,7 @@ def test_a_state_that_does_not_fit_names_itself_and_the_way_out(
     school: School, pupil: NewPupil, settings: Settings, tmp_path: Path, damage: Callable[[Path], None] | None
 ) -> None:
     module = stepped(school, pupil(), settings({"matching": 1}), 1)
-    save_state(tmp_path, module.model, module.optimizers_by_name, Progress(1))
+    save_state(tmp_path, module)
     sizes = {}
     if damage is None:
         sizes = {"hidden": 48}
@@ -208,7 +212,7 @@ def test_a_state_that_does_not_fit_names_itself_and_the_way_out(
         damage(tmp_path / STATE)
     other = new_training(settings(sizes=DemoSizes(**sizes)), pupil(**sizes))
     with pytest.raises(StoreError) as caught:
-        load_state(tmp_path, other.model, other.optimizers_by_name)
+        load_state(tmp_path, other)
     assert str(tmp_path / STATE) in str(caught.value)
     assert "delete it to begin anew" in str(caught.value)
 

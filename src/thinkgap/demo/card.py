@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from thinkgap.cli import exit_code
+from thinkgap.demo import card_tables as tables
+from thinkgap.demo.card_tables import share
 from thinkgap.demo.curves import curves_picture
 from thinkgap.demo.state import MODEL, TRAINING, read_curves
 from thinkgap.errors import StoreError
-from thinkgap.readouts.in_short import mass_text
-from thinkgap.readouts.table_text import grid
 from thinkgap.store.atomic import write_bytes, write_text
 
 MEASURED, CURVES_PICTURE = "measured.json", "curves.svg"
@@ -51,38 +51,35 @@ def card(
         "`Qwen2_5_VLForConditionalGeneration` and loads like any checkpoint of that class. It exists so that thinkgap "
         "can be tried in a minute; it knows nothing but digit scenes and is of no other use.",
         "## What it reads",
-        f"{measured['items']} test items ({_share(measured['chance'])} by guessing), float32. First slot, label mass "
+        f"{measured['items']} test items ({share(measured['chance'])} by guessing), float32. First slot, label mass "
         f"and gold rank are of the source's order; mean ± SD are over {_permutations(measured)} orders of the options.",
-        _conditions(measured),
+        tables.conditions(measured),
         "Label mass: mean probability of all letters together as the next token. Gold rank: median rank of the right "
         "letter among all tokens. Generation: greedy, the letter after the last “answer is”; a reply without one is "
         "wrong. Linear probe: not measured yet.",
         "### Under Direct",
-        _kinds(measured),
-        f"With the letters from last to first: {_share(_reversed(measured, 'direct')['accuracy'])} right. Captions of "
-        f"{measured['captions']['n']} test pictures: {_share(measured['captions']['token_accuracy'])} of tokens right.",
+        tables.kinds(measured),
+        f"With the letters from last to first: {share(_reversed(measured, 'direct')['accuracy'])} right. Captions of "
+        f"{measured['captions']['n']} test pictures: {share(measured['captions']['token_accuracy'])} of tokens right.",
         "### Slot or letter",
         "The same items with the letters from last to first, so that the letter A stands in the last slot:",
-        _slot_or_letter(measured),
+        tables.slot_or_letter(measured),
         "## Training",
-        _phases(settings),
-        f"Shares within the lessons: {_mixture(settings)}. No reply is wrong. Seed {settings['seed']}, "
+        tables.phases(settings),
+        f"Shares within the lessons: {tables.mixture(settings)}. No reply is wrong. Seed {settings['seed']}, "
         f"{settings['steps']:,} steps, Muon ({settings['matrix_rate']}) on matrices, AdamW ({settings['other_rate']}) "
         "on the rest. Questions begin with two options and get one more each time the running accuracy of direct "
-        f"answers passes {_share(settings['more_options'])}.",
+        f"answers passes {share(settings['more_options'])}, or when a phase asks for more. New layers join below the "
+        "others and change nothing at first.",
         f"![Losses and accuracies by step]({CURVES_PICTURE})",
     ]
     if others:
         blocks += [
             "## What it depends on",
-            _variants([{"name": name, "measured": measured, "training": training}, *others]),
+            tables.variants([{"name": name, "measured": measured, "training": training}, *others]),
         ]
     blocks.append("Rebuild: `python -m thinkgap.demo.train`; see docs/demo_model.md.")
     return "\n\n".join(blocks) + "\n"
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}%"
 
 
 def _permutations(measured: Mapping[str, Any]) -> int:
@@ -91,112 +88,6 @@ def _permutations(measured: Mapping[str, Any]) -> int:
 
 def _reversed(measured: Mapping[str, Any], condition: str) -> Mapping[str, float]:
     return measured["conditions"][condition]["letters_reversed"]
-
-
-def _conditions(measured: Mapping[str, Any]) -> str:
-    header = ["condition", "accuracy", "first slot", "gold first", "label mass", "gold rank", "mean ± SD", "generation",
-              "no letter"]  # fmt: skip
-    rows = []
-    for name, found in measured["conditions"].items():
-        spread = "" if found["permuted_sd"] is None else f" ± {100 * found['permuted_sd']:.1f}"
-        rows.append(
-            [
-                name,
-                _share(found["accuracy"]),
-                _share(found["first_slot"]),
-                _share(found["gold_first"]),
-                mass_text(found["label_mass"]),
-                f"{found['gold_rank']:g}",
-                f"{100 * found['permuted_mean']:.1f}{spread}",
-                _share(found["generation"]["accuracy"]),
-                str(found["generation"]["unparsed"]),
-            ]
-        )
-    return grid(header, rows, left=1)
-
-
-def _kinds(measured: Mapping[str, Any]) -> str:
-    kinds, options = measured["kinds"], measured["options"]
-    header = ["", *kinds, *(f"{k} options" for k in options)]
-    return grid(header, [["accuracy", *(_share(value) for value in (*kinds.values(), *options.values()))]], left=1)
-
-
-def _slot_or_letter(measured: Mapping[str, Any]) -> str:
-    rows = [
-        [
-            name,
-            _share(found["first_slot"]),
-            *(_share(found["letters_reversed"][key]) for key in ("first_slot", "letter_a")),
-        ]
-        for name, found in measured["conditions"].items()
-    ]
-    return grid(
-        ["condition", "letters in order: first slot (A)", "reversed: first slot", "reversed: letter A"], rows, left=1
-    )
-
-
-def _phases(settings: Mapping[str, Any]) -> str:
-    lessons = list(dict.fromkeys(lesson for phase in settings["phases"] for lesson in phase["lessons"]))
-    rows = [
-        [f"{round(phase['start'] * settings['steps']):,}", *(str(phase["lessons"].get(name, 0)) for name in lessons)]
-        for phase in settings["phases"]
-    ]
-    return "Examples in a step, by lesson:\n\n" + grid(["from step", *lessons], rows, left=1)
-
-
-def _mixture(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in settings["mixture"].items())
-
-
-def _variants(models: Sequence[Mapping[str, Any]]) -> str:
-    """One row a model: what differs, and Direct beside the triggers that ask for a rationale."""
-    base = models[0]["training"]["settings"]
-    rows = []
-    for one in models:
-        measured, settings = one["measured"], one["training"]["settings"]
-        direct = measured["conditions"]["direct"]
-        cues = [found for name, found in measured["conditions"].items() if name not in ("direct", "answer")]
-        rows.append(
-            [
-                one["name"],
-                _differences(base, settings),
-                str(settings["seed"]),
-                _share(direct["accuracy"]),
-                _span([found["accuracy"] for found in cues]),
-                _span([found["first_slot"] for found in cues]),
-                _span([found["letters_reversed"]["letter_a"] for found in cues]),
-                _span([found["generation"]["accuracy"] for found in cues]),
-            ]
-        )
-    header = ["model", "differs in", "seed", "Direct", "under the triggers", "first slot", "reversed: letter A",
-              "generation"]  # fmt: skip
-    return grid(header, rows, left=1)
-
-
-def _differences(base: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    found = [
-        f"{name.replace('_', ' ')} {value:g}"
-        for name, value in settings["mixture"].items()
-        if value != base["mixture"][name]
-    ]
-    if settings["phases"] != base["phases"]:
-        found.append("lessons")
-    if settings["steps"] != base["steps"]:
-        found.append(f"{settings['steps']:,} steps")
-    own, others = _rest(settings), _rest(base)
-    found += [f"{name.replace('_', ' ')} {value:g}" for name, value in own.items() if value != others[name]]
-    return ", ".join(found) or "-"
-
-
-def _rest(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Sizes, rates and the like, without what has a place of its own or changes no weight."""
-    told = ("name", "seed", "mixture", "phases", "steps", "sizes", "validate_every", "validation_facts", "save_every")
-    return {name: value for name, value in settings.items() if name not in told} | settings["sizes"]
-
-
-def _span(shares: Sequence[float]) -> str:
-    low, high = f"{100 * min(shares):.1f}", f"{100 * max(shares):.1f}"
-    return f"{high}%" if low == high else f"{low} to {high}%"
 
 
 def write_card(folder: Path, others: Sequence[Path] = ()) -> Path:

@@ -94,12 +94,14 @@ def short_answer(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> E
 
 def direct(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
     """A question with options and the right letter."""
-    choices, gold = fewer(fact, draws, most)
-    letters = _letters(len(choices), draws, mixture)
-    lines = [fact.question.text, *lettered(choices, letters)]
-    if draws.chance(mixture.instructed):
-        lines.append(LETTER_ONLY)
-    return _about("direct", fact, lines, letters[gold], draws, mixture)
+    return _letter("direct", fact, *fewer(fact, draws, most), draws, mixture)
+
+
+def choice(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
+    """The same with wrong options of all kinds: easier, since many of them are nowhere in the scene."""
+    n = min(most, len(fact.choices))
+    gold = draws.below(n)
+    return _letter("choice", fact, *_placed(fact, draws.several(fact.question.wrong, n - 1), gold), draws, mixture)
 
 
 def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Example:
@@ -123,7 +125,8 @@ def rationale(fact: Fact, draws: Draws, mixture: DemoMixture, most: int) -> Exam
 
 
 LESSONS: dict[str, Lesson] = {
-    lesson.__name__: lesson for lesson in (caption, statements, matching, letter_of, short_answer, direct, rationale)
+    lesson.__name__: lesson
+    for lesson in (caption, statements, matching, letter_of, short_answer, direct, choice, rationale)
 }
 
 
@@ -146,13 +149,24 @@ def fewer(fact: Fact, draws: Draws, most: int) -> tuple[Sequence[str], int]:
     if len(fact.choices) <= most:
         return fact.choices, fact.gold
     gold = draws.below(most)
-    wrong = fact.wrong[: most - 1]
-    return (*wrong[:gold], fact.question.answer, *wrong[gold:]), gold
+    return _placed(fact, fact.wrong[: most - 1], gold)
 
 
 def lettered(options: Sequence[str], letters: Sequence[str]) -> list[str]:
     """`A. red`, one line per option, as the prefix study shows them."""
     return [f"{letter}. {option}" for letter, option in zip(letters, options, strict=True)]
+
+
+def _placed(fact: Fact, wrong: Sequence[str], gold: int) -> tuple[Sequence[str], int]:
+    return (*wrong[:gold], fact.question.answer, *wrong[gold:]), gold
+
+
+def _letter(lesson: str, fact: Fact, choices: Sequence[str], gold: int, draws: Draws, mixture: DemoMixture) -> Example:
+    letters = _letters(len(choices), draws, mixture)
+    lines = [fact.question.text, *lettered(choices, letters)]
+    if draws.chance(mixture.instructed):
+        lines.append(LETTER_ONLY)
+    return _about(lesson, fact, lines, letters[gold], draws, mixture)
 
 
 def _list(draws: Draws, mixture: DemoMixture, most: int) -> tuple[Sequence[str], Sequence[str]]:

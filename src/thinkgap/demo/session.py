@@ -21,8 +21,9 @@ from thinkgap.demo.batches import School, Writer, open_school
 from thinkgap.demo.lessons import wordings
 from thinkgap.demo.model.folder import build_model, build_processor, save_folder
 from thinkgap.demo.model.vocabulary import learn_tokenizer
+from thinkgap.demo.phases import check_settings, rate_factor
 from thinkgap.demo.state import MODEL, TRAINING, claim_folder, load_state, read_curves, save_state, write_curves
-from thinkgap.demo.training import DemoTraining, Lessons, Progress, check_settings, rate_factor
+from thinkgap.demo.training import DemoTraining, Lessons, Progress
 from thinkgap.demo.validate import validate
 from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.schema import DemoTrainConfig
@@ -67,12 +68,12 @@ def _train(cfg: DemoTrainConfig, folder: Path, finished: Path) -> None:
     processor, model = build_processor(tokenizer), build_model(tokenizer, demo.sizes)
     writer, stand = Writer(processor, model), Progress()
     module = DemoTraining(demo, model, writer, stand)
-    saved = load_state(folder, model, module.optimizers_by_name)
-    if saved is not None:
-        vars(stand).update(vars(saved))
+    if load_state(folder, module):
         log.info("going on at step %d of %d in %s", stand.step, demo.steps, folder)
-    n = sum(parameter.numel() for parameter in model.parameters())
-    log.info("%s: %s parameters, %d steps, %d threads", demo.name, f"{n:,}", demo.steps, torch.get_num_threads())
+    log.info(
+        "%s: %s parameters, %d steps, %d threads",
+        demo.name, f"{_size(model):,}", demo.steps, torch.get_num_threads(),
+    )  # fmt: skip
     with wandb_run(
         cfg.logger,
         config=plain(asdict(cfg)),
@@ -99,7 +100,7 @@ def _train(cfg: DemoTrainConfig, folder: Path, finished: Path) -> None:
         save_folder(finished, model.to("cpu", torch.bfloat16), processor)
         about = {
             "settings": plain(asdict(demo)),
-            "parameters": n,
+            "parameters": _size(model),
             "threads": torch.get_num_threads(),
             "seconds": read_curves(folder, demo.steps)[-1]["seconds"],
             "versions": library_versions(),
@@ -161,7 +162,7 @@ class Keeper(pl.Callback):
         if saved:
             # Curves first: points beyond a saved state are cut when it is taken up, missing ones would stay missing.
             write_curves(self.folder, self.points)
-            save_state(self.folder, module.model, module.optimizers_by_name, module.progress)
+            save_state(self.folder, module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Close the bar."""
@@ -184,6 +185,10 @@ class _Mean:
         means = {name: total / n for name, (total, n) in self.sums.items()}
         self.sums = {}
         return means
+
+
+def _size(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _training(module: pl.LightningModule) -> DemoTraining:

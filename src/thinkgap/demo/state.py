@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from thinkgap.demo.training import Progress
+from thinkgap.demo.phases import layers_at
+from thinkgap.demo.training import DemoTraining, Progress
 from thinkgap.errors import StoreError
 from thinkgap.store.atomic import write_bytes, write_text
 
@@ -28,9 +29,7 @@ TRAINING = "training.json"
 _PROGRESS = "progress"
 
 
-def save_state(
-    folder: Path, model: nn.Module, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress
-) -> None:
+def save_state(folder: Path, module: DemoTraining) -> None:
     """Write weights, optimiser states and progress in one file, so that they cannot be of different steps.
 
     Raises:
@@ -38,16 +37,16 @@ def save_state(
     """
     from safetensors.torch import save
 
-    tensors = {f"model.{name}": parameter.detach() for name, parameter in model.named_parameters()}
-    for prefix, optimizer in optimizers.items():
+    tensors = {f"model.{name}": parameter.detach() for name, parameter in module.model.named_parameters()}
+    for prefix, optimizer in module.optimizers_by_name.items():
         for number, state in optimizer.state_dict()["state"].items():
             tensors |= {f"{prefix}.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
     content = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_bytes(folder / STATE, save(content, {_PROGRESS: json.dumps(asdict(progress))}))
+    write_bytes(folder / STATE, save(content, {_PROGRESS: json.dumps(asdict(module.progress))}))
 
 
-def load_state(folder: Path, model: nn.Module, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress | None:
-    """Put a saved state into model and optimisers, and return its progress; None if there is none.
+def load_state(folder: Path, module: DemoTraining) -> bool:
+    """Put a saved state into model, optimisers and progress; whether there was one.
 
     Raises:
         StoreError: the file does not fit this model or cannot be read.
@@ -56,19 +55,22 @@ def load_state(folder: Path, model: nn.Module, optimizers: Mapping[str, torch.op
 
     file = folder / STATE
     if not file.exists():
-        return None
+        return False
     try:
         with safe_open(str(file), "pt") as opened:
             progress = Progress(**json.loads((opened.metadata() or {})[_PROGRESS]))
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
+        # The layers of the last step taken: those of the next join when it is taken.
+        module.grow(layers_at(module.cfg, progress.step - 1))
         with torch.no_grad():
-            for name, parameter in model.named_parameters():
+            for name, parameter in module.model.named_parameters():
                 parameter.copy_(tensors[f"model.{name}"])
-        for prefix, optimizer in optimizers.items():
+        for prefix, optimizer in module.optimizers_by_name.items():
             _load_optimizer(optimizer, prefix, tensors)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise StoreError(f"{file} is no state of this training ({error}): delete it to begin anew") from error
-    return progress
+    vars(module.progress).update(vars(progress))
+    return True
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, prefix: str, tensors: Mapping[str, Tensor]) -> None:

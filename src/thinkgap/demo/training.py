@@ -6,8 +6,7 @@ ones that it would have seen. It knows no file.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,13 +16,13 @@ from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
 from thinkgap.demo.batches import IGNORED, Pass, School, Writer, token_weights
-from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
+from thinkgap.demo.lessons import MOST_OPTIONS
+from thinkgap.demo.model.folder import insert_layers
+from thinkgap.demo.phases import FEWEST_OPTIONS, layers_at, lessons_at, phase_at, rate_factor
 from thinkgap.demo.world.draws import Draws
-from thinkgap.errors import ConfigError, nearest
 from thinkgap.schema import DemoConfig, DemoPhase
 from thinkgap.types import LETTERS
 
-FEWEST_OPTIONS = 2
 LETTERED = ("letter_of", "direct")
 _RUNNING = 0.98
 """Weight of the past in the running accuracies of letters."""
@@ -42,52 +41,11 @@ class Progress:
     running: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LETTERED, 0.0))
     """The same: running accuracy of its letters."""
 
-    def most_options(self, lesson: str) -> int:
+    def most_options(self, lesson: str, phase: DemoPhase) -> int:
         """Most options of an example; lists of options and questions about scenes grow apart."""
-        return self.options["letter_of" if lesson in ("letter_of", "matching") else "direct"]
-
-
-def check_settings(cfg: DemoConfig) -> None:
-    """Refuse at the start what would end a training hours later.
-
-    Raises:
-        ConfigError: a number that is too small, a phase whose lessons do not exist, or none that begins at 0.
-    """
-    least = dict.fromkeys(("steps", "facts", "validate_every", "validation_facts", "save_every", "plateau"), 1)
-    for name, smallest in (least | {"warmup": 0, "cooldown": 0}).items():
-        if (value := getattr(cfg, name)) < smallest:
-            raise ConfigError(f"demo.{name}={value}: must be at least {smallest}")
-    # Rotary positions turn pairs of a head's dimensions; the vision encoder has two heads, and turns two axes apart.
-    for name, multiple in (("heads", 1), ("hidden", 2 * cfg.sizes.heads), ("vision_hidden", 8)):
-        if (value := getattr(cfg.sizes, name)) < 1 or value % multiple:
-            raise ConfigError(f"demo.sizes.{name}={value}: must be a multiple of {multiple}")
-    lessons_at(cfg, 0)
-    taught = {name for phase in cfg.phases for name in _checked(phase)}
-    if "matching" in taught and "letter_of" not in taught:
-        raise ConfigError("demo.phases: matching gets more options as letter_of becomes right; add some letter_of")
-
-
-def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
-    """How many examples of each lesson `step` has.
-
-    Raises:
-        ConfigError: no phase covers the step, or a lesson does not exist.
-    """
-    begun = [phase for phase in cfg.phases if phase.start * cfg.steps <= step]
-    if not begun:
-        raise ConfigError(f"demo.phases: none begins at 0, so step {step} has no lessons")
-    return _checked(max(begun, key=lambda phase: phase.start))
-
-
-def _checked(phase: DemoPhase) -> Mapping[str, int]:
-    for name, n in phase.lessons.items():
-        if name not in LESSONS:
-            raise ConfigError(f"demo.phases: no lesson {name!r}{nearest(name, LESSONS)}")
-        if n < 0:
-            raise ConfigError(f"demo.phases: {name} is {n}; give a number of examples")
-    if not any(phase.lessons.values()):
-        raise ConfigError(f"demo.phases: the one that begins at {phase.start:g} has no examples; give some lesson some")
-    return {name: n for name, n in phase.lessons.items() if n}
+        if lesson in ("letter_of", "matching"):
+            return self.options["letter_of"]
+        return max(self.options["direct"], phase.options)
 
 
 class Lessons(IterableDataset[list[Pass]]):
@@ -106,12 +64,12 @@ class Lessons(IterableDataset[list[Pass]]):
 
     def at(self, step: int) -> list[Pass]:
         """The passes of one step."""
-        draws = Draws("lessons", self.cfg.seed, step)
+        draws, phase = Draws("lessons", self.cfg.seed, step), phase_at(self.cfg, step)
         written = []
         for name, n in lessons_at(self.cfg, step).items():
             for _ in range(n):
                 fact = draws.one(self.school.facts)
-                most = self.progress.most_options(name)
+                most = self.progress.most_options(name, phase)
                 written.append(self.writer.lesson(name, self.school, fact, draws, self.cfg.mixture, most))
         return self.writer.passes(written)
 
@@ -160,7 +118,7 @@ class DemoTraining(pl.LightningModule):
         self.cfg, self.model, self.progress = cfg, model, progress
         self.letters = {writer.tokenizer.convert_tokens_to_ids(letter) for letter in LETTERS[:MOST_OPTIONS]}
         self.tally = Tally()
-        matrices, others = split_parameters(model)
+        matrices, others = split_parameters(model, model)
         self.muon = torch.optim.Muon(matrices, lr=cfg.matrix_rate, weight_decay=0.01, momentum=0.95)
         self.adamw = torch.optim.AdamW(others, lr=cfg.other_rate, betas=(0.9, 0.98), weight_decay=0.0)
 
@@ -168,6 +126,14 @@ class DemoTraining(pl.LightningModule):
     def optimizers_by_name(self) -> dict[str, torch.optim.Optimizer]:
         """Both optimisers, as they are saved."""
         return {"muon": self.muon, "adamw": self.adamw}
+
+    def grow(self, layers: int) -> None:
+        """Give the language model new lowest layers until it has `layers`."""
+        missing = layers - self.model.config.text_config.num_hidden_layers
+        if missing > 0:
+            new = nn.ModuleList(insert_layers(self.model, missing, self.cfg.seed))
+            for optimizer, added in zip((self.muon, self.adamw), split_parameters(self.model, new), strict=True):
+                optimizer.add_param_group({"params": added})
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Both, stepped by hand, since their gradients come from several passes."""
@@ -182,6 +148,7 @@ class DemoTraining(pl.LightningModule):
     def training_step(self, passes: Sequence[Pass], _index: int) -> None:
         """One step: all passes backward, then both optimisers."""
         self.tally = Tally()
+        self.grow(layers_at(self.cfg, self.progress.step))
         for one, weights in zip(passes, token_weights(passes), strict=True):
             logits, wanted, lessons = replies(self.model, one)
             losses = nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
@@ -217,19 +184,12 @@ class DemoTraining(pl.LightningModule):
             progress.running[lesson] = running
 
 
-def split_parameters(model: Any) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Matrices, for Muon, and all other parameters; embeddings are tables of vectors and belong to these."""
+def split_parameters(model: Any, part: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Matrices of a part of `model`, for Muon, and its other parameters; embeddings are tables of vectors and belong to
+    these.
+    """
     embeddings = {id(model.get_input_embeddings().weight), id(model.get_output_embeddings().weight)}
     matrices, others = [], []
-    for parameter in model.parameters():
+    for parameter in part.parameters():
         (matrices if parameter.ndim == 2 and id(parameter) not in embeddings else others).append(parameter)
     return matrices, others
-
-
-def rate_factor(cfg: DemoConfig, step: int) -> float:
-    """Share of the peak rates at `step`: a linear rise, a plateau, a fall with the square root of the step, and at the
-    end a linear fall to zero.
-    """
-    rise = (step + 1) / max(1, cfg.warmup)
-    fall = (cfg.steps - step) / max(1.0, cfg.cooldown * cfg.steps)
-    return min(1.0, rise, fall) * math.sqrt(cfg.plateau / max(step, cfg.plateau))

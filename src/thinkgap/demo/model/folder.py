@@ -93,6 +93,36 @@ def build_model(tokenizer: Any, sizes: DemoSizes) -> Any:
 _IMAGE_TOKENS = ("image_pad", "video_pad", "vision_start", "vision_end")
 # Wide for the text: with the usual 0.02 the model learned to read pictures, but not to match an option in the prompt.
 _TEXT_RANGE, _VISION_RANGE = 0.04, 0.05
+_OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
+
+
+def insert_layers(model: Any, n: int, seed: int) -> list[Any]:
+    """Put `n` new layers below the others of the language model, and return them.
+
+    Their two output matrices are zero, so the model computes what it did. What lies above can already match an option
+    with a word of the prompt; what new layers write where a question stands is matched in the same way.
+    """
+    import torch
+
+    language_model = model.model.language_model
+    config, layers = language_model.config, language_model.layers
+    generator = torch.Generator().manual_seed(seed)
+    new = [type(layers[0])(config, 0).to(model.device) for _ in range(n)]
+    with torch.no_grad():
+        for name, parameter in (pair for layer in new for pair in layer.named_parameters()):
+            if parameter.ndim == 1:
+                parameter.fill_(1.0 if "norm" in name else 0.0)
+            elif name.startswith(_OUTPUTS):
+                parameter.zero_()
+            else:
+                parameter.normal_(0.0, _TEXT_RANGE, generator=generator)
+    language_model.layers = type(layers)([*new, *layers])
+    for index, layer in enumerate(language_model.layers):
+        layer.self_attn.layer_idx = index
+    for one in (config, model.config.text_config):
+        one.num_hidden_layers = len(language_model.layers)
+        one.layer_types = [one.layer_types[0]] * one.num_hidden_layers
+    return new
 
 
 def save_folder(folder: Path, model: Any, processor: Any) -> None:
