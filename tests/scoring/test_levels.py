@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.scoring.test_plan import IMAGE, pieces, texts, with_images
@@ -66,6 +66,7 @@ def check(trie: Trie, plan: Levels) -> None:
 
 
 @given(prompts_of)
+@example([LinearPrompt(ids) for ids in ((0,), (0, 0, 1, 0), (0, 1), (0, 2), (0, 0, 1, 0, 0))])  # stems inside a stem
 @settings(max_examples=300, deadline=None)
 def test_no_division_into_stems_computes_fewer_tokens(prompts: list[LinearPrompt]) -> None:
     trie = build_trie(prompts)
@@ -83,6 +84,11 @@ def test_no_division_into_stems_computes_fewer_tokens(prompts: list[LinearPrompt
         return stop - root + sum(lengths[leaf] - stop for leaf in block)
 
     assert plan.tokens == root + min(sum(map(cost, blocks)) for blocks in partitions(leaves))
+
+
+def test_prompts_that_each_continue_another() -> None:
+    plan = plan_levels(build_trie([LinearPrompt((7,) * n) for n in range(1, 1201)]))
+    assert sorted(leaf for group in plan.groups for stem in group for leaf in stem.leaves) == list(range(1200))
 
 
 @given(prompts_of)

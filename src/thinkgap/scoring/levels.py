@@ -7,7 +7,7 @@ prompt's own rest. The stems are those that leave the fewest tokens to compute. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
@@ -60,10 +60,8 @@ def plan_levels(trie: Trie) -> Levels:
         root = min(shared, int(lengths.min()) - 1)
         while root and inside[root - 1]:
             root -= 1
-    stems = [
-        Stem(stop, tuple(int(leaf) for leaf in leaves[(reads > node) & (reads < trie.ends[node])]))
-        for node, stop in _stem_nodes(trie, reads, root, inside)
-    ]
+    chosen = _cheapest(_candidates(trie, reads, root, inside), root)
+    stems = [Stem(stop, tuple(leaves[below].tolist())) for stop, below in chosen]
     rest = sorted(set(leaves.tolist()) - {leaf for stem in stems for leaf in stem.leaves})
     groups = _of_equal_length(trie, stems, inside)
     if rest:
@@ -79,37 +77,76 @@ def _inside_images(trie: Trie) -> NDArray[np.bool_]:
     return inside
 
 
-def _stem_nodes(trie: Trie, reads: Ints, root: int, inside: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Last node and length of every stem: the prompts below the node continue from it, all others from the root.
+@dataclass
+class _Candidate:
+    """A prefix that may become a stem."""
 
-    Children come after their parent, so one sweep from the end decides for each node whether its prompts are cheaper
-    from a stem that ends with it, or from stems further down.
+    stop: int
+    end: int
+    """One past the last of the reads below it."""
+    shorter: tuple[int, ...]
+    """Lengths of those that it lies below, the root's first."""
+    own: list[int] = field(default_factory=list)
+    """Reads below it and below no longer candidate."""
+    inner: list[_Candidate] = field(default_factory=list)
+    """Longer candidates, of some of its reads."""
+
+
+def _candidates(trie: Trie, reads: Ints, root: int, inside: NDArray[np.bool_]) -> list[_Candidate]:
+    """The root, and all longer prefixes that several prompts continue from; each after the one that it lies below.
+
+    Of those that the same prompts continue from, the longest.
     """
-    kept, parents = (trie.depths + 1).tolist(), trie.parents.tolist()
-    ends, cut = trie.ends.tolist(), inside.tolist()
-    ending = set(reads.tolist())
-    # Of the prompts that read strictly below a node: how many, their tokens, and the tokens computed without its stem.
-    below, linear, split = ([0] * trie.size for _ in range(3))
-    stem = [False] * trie.size
-    for node in reversed(range(trie.size)):
-        best = split[node]
-        if kept[node] > root and not cut[node] and below[node] > 1:
-            whole = kept[node] - root + linear[node] - below[node] * kept[node]
-            stem[node] = whole < best
-            best = min(whole, best)
-        parent = parents[node]
-        if parent >= 0:
-            reads_here = node in ending
-            below[parent] += below[node] + reads_here
-            linear[parent] += linear[node] + reads_here * kept[node]
-            split[parent] += best + reads_here * (kept[node] - root)
-    found = []
-    node = 0
-    while node < trie.size:
-        if stem[node]:
-            found.append((node, kept[node]))
-        node = ends[node] if stem[node] else node + 1
+    first = np.searchsorted(reads, np.arange(trie.size), side="right")  # reads strictly below a node are first:end
+    end = np.searchsorted(reads, trie.ends)
+    usable = np.flatnonzero((end - first > 1) & (trie.depths + 1 > root) & ~inside)
+    longest = {(int(first[node]), int(end[node])): int(trie.depths[node]) + 1 for node in usable}
+    found = [_Candidate(root, len(reads), ())]
+    nested, spans = [found[0]], sorted(longest, key=lambda span: (-span[0], span[1]))
+    for read in range(len(reads)):
+        while read >= nested[-1].end:
+            nested.pop()
+        while spans and spans[-1][0] == read:
+            span, above = spans.pop(), nested[-1]
+            nested.append(_Candidate(longest[span], span[1], (*above.shorter, above.stop)))
+            above.inner.append(nested[-1])
+            found.append(nested[-1])
+        nested[-1].own.append(read)
     return found
+
+
+def _cheapest(candidates: Sequence[_Candidate], root: int) -> list[tuple[int, list[int]]]:
+    """The stems with which the fewest tokens are computed: length and reads of each.
+
+    A prompt continues from the longest stem that it has, so what a candidate is worth depends on the shorter one that
+    its reads would continue from instead.
+    """
+    cost: dict[tuple[int, int], int] = {}
+    chosen: set[tuple[int, int]] = set()
+
+    def below(one: _Candidate, stop: int) -> int:
+        """Tokens for its reads, less those that they have beyond the root, if they continue from `stop` tokens."""
+        return sum(cost[id(inner), stop] for inner in one.inner) - (stop - root) * len(one.own)
+
+    for one in reversed(candidates[1:]):
+        with_it = one.stop - root + below(one, one.stop)
+        for stop in one.shorter:
+            without = below(one, stop)
+            cost[id(one), stop] = min(with_it, without)
+            if with_it < without:
+                chosen.add((id(one), stop))
+    stems: list[tuple[int, list[int]]] = []
+    left: list[tuple[_Candidate, int, list[int]]] = [(candidates[0], root, [])]
+    while left:
+        one, stop, reads = left.pop()
+        reads += one.own
+        for inner in one.inner:
+            if (id(inner), stop) in chosen:
+                stems.append((inner.stop, []))
+                left.append((inner, *stems[-1]))
+            else:
+                left.append((inner, stop, reads))
+    return [(stop, sorted(reads)) for stop, reads in stems]
 
 
 def _of_equal_length(trie: Trie, stems: Sequence[Stem], inside: NDArray[np.bool_]) -> list[list[Stem]]:
