@@ -431,6 +431,8 @@ class DemoPhase:
     """Share of the learning rates that the phase takes."""
     options: int = 2
     """Options that questions about scenes may have from then on, also where letters are not yet right often enough."""
+    sums: float = 0.0
+    """Share of the examples that are about a sum, the hardest kind, beside those whose turn it is."""
 
 
 @dataclass

@@ -51,8 +51,15 @@ SETTINGS: dict[str, Any] = {
     "seed": 3,
     "facts": 100,
     "phases": [
-        {"start": 0.0, "lessons": {"caption": 5}, "new_layers": 0, "options": 2, "rate": 1.0},
-        {"start": 0.25, "lessons": {"direct": 7, "caption": 1}, "new_layers": 2, "options": 3, "rate": 0.5},
+        {"start": 0.0, "lessons": {"caption": 5}, "new_layers": 0, "options": 2, "rate": 1.0, "sums": 0.0},
+        {
+            "start": 0.25,
+            "lessons": {"direct": 7, "caption": 1},
+            "new_layers": 2,
+            "options": 3,
+            "rate": 0.5,
+            "sums": 0.25,
+        },
     ],
     "mixture": {"words": 0.15, "cued": 0.5},
     "sizes": {"hidden": 128, "layers": 5},
@@ -97,9 +104,11 @@ def test_tables_show_the_figures_that_were_measured() -> None:
 
 def test_the_training_is_told_from_its_settings() -> None:
     text = card("demo_vlm", MEASURED, TRAINING, [])
-    assert row(text, "from step") == ["from step", "caption", "direct", "layers", "options from", "of the rates"]
-    assert row(text, "0") == ["0", "5", "0", "5", "2", "1"]
-    assert row(text, "1,000") == ["1,000", "1", "7", "7", "3", "0.5"]
+    assert row(text, "from step") == [
+        "from step", "caption", "direct", "layers", "options from", "of the rates", "about sums"
+    ]  # fmt: skip
+    assert row(text, "0") == ["0", "5", "0", "5", "2", "1", "0"]
+    assert row(text, "1,000") == ["1,000", "1", "7", "7", "3", "0.5", "0.25"]
     assert "Shares within the lessons: words 0.15, cued 0.5. No reply is wrong. Seed 3, 4,000 steps" in text
     assert "Muon (0.01) on matrices, AdamW (0.003) on the rest" in text
     assert "passes 91.0%" in text

@@ -63,6 +63,18 @@ def test_a_phase_asks_with_more_options_only_about_scenes(school: School, pupil:
         assert found == [2, most], lesson
 
 
+def test_a_phase_may_be_about_sums(school: School, pupil: NewPupil, settings: Settings) -> None:
+    def questions(sums: float) -> list[bool]:
+        cfg = settings(phases=[DemoPhase(0.0, {"short_answer": 60}, sums=sums)])
+        writer = pupil()
+        passes = Lessons(cfg, school, writer, Progress()).at(0)
+        texts = [writer.tokenizer.decode(row) for one in passes for row in one.inputs["input_ids"]]
+        return ["the sum of" in text for text in texts]
+
+    assert all(questions(1.0))
+    assert sum(questions(0.0)) < sum(questions(0.5)) < 60
+
+
 def test_new_layers_join_below_and_change_nothing_at_first(
     school: School, pupil: NewPupil, settings: Settings, tmp_path: Path
 ) -> None:
@@ -113,7 +125,11 @@ def test_new_layers_join_below_and_change_nothing_at_first(
         ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.99999, {"drect": 1})]}, "did you mean 'direct'?"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {})]}, "begins at 0.5 has no examples"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}, new_layers=-1)]}, "new_layers=-1"),
-        ({"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {"caption": 1}, rate=0.0)]}, "at 0.5 has"),
+        (
+            {"phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.5, {"caption": 1}, rate=0.0)]},
+            "begins at 0.5 has rate=0; a rate is",
+        ),
+        ({"phases": [DemoPhase(0.0, {"caption": 1}, sums=1.5)]}, "sums=1.5; a share"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}, options=6)]}, "options=6"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}, options=1)]}, "questions have 2 to 5 options"),
         ({"steps": 0}, "demo.steps=0: must be at least 1"),

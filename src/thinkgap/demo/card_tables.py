@@ -76,9 +76,10 @@ def phases(settings: Mapping[str, Any]) -> str:
                 str(layers),
                 str(phase["options"]),
                 f"{phase['rate']:g}",
+                f"{phase['sums']:g}",
             ]
         )
-    header = ["from step", *lessons, "layers", "options from", "of the rates"]
+    header = ["from step", *lessons, "layers", "options from", "of the rates", "about sums"]
     return "Examples in a step, by lesson:\n\n" + grid(header, rows, left=1)
 
 

@@ -31,12 +31,17 @@ def check_settings(cfg: DemoConfig) -> None:
             raise ConfigError(f"demo.sizes.{name}={value}: must be a multiple of {multiple}")
     phase_at(cfg, 0)
     for phase in cfg.phases:
-        if phase.new_layers < 0 or phase.rate <= 0 or not FEWEST_OPTIONS <= phase.options <= MOST_OPTIONS:
-            raise ConfigError(
-                f"demo.phases: the one that begins at {phase.start:g} has new_layers={phase.new_layers}, "
-                f"rate={phase.rate:g}, options={phase.options}; layers cannot be taken away, a rate is above 0, and "
-                f"questions have {FEWEST_OPTIONS} to {MOST_OPTIONS} options"
-            )
+        for name, holds, what in (
+            ("new_layers", phase.new_layers >= 0, "layers cannot be taken away"),
+            ("rate", phase.rate > 0, "a rate is above 0"),
+            ("options", FEWEST_OPTIONS <= phase.options <= MOST_OPTIONS,
+             f"questions have {FEWEST_OPTIONS} to {MOST_OPTIONS} options"),
+            ("sums", 0 <= phase.sums <= 1, "a share is from 0 to 1"),
+        ):  # fmt: skip
+            if not holds:
+                raise ConfigError(
+                    f"demo.phases: the one that begins at {phase.start:g} has {name}={getattr(phase, name):g}; {what}"
+                )
     taught = {name for phase in cfg.phases for name in _checked(phase)}
     if "matching" in taught and "letter_of" not in taught:
         raise ConfigError("demo.phases: matching gets more options as letter_of becomes right; add some letter_of")

@@ -53,6 +53,7 @@ class Lessons(IterableDataset[list[Pass]]):
 
     def __init__(self, cfg: DemoConfig, school: School, writer: Writer, progress: Progress) -> None:
         self.cfg, self.school, self.writer, self.progress = cfg, school, writer, progress
+        self.sums = [fact for fact in school.facts if fact.kind == "sum"]
 
     def __iter__(self) -> Iterator[list[Pass]]:
         """Passes of one step after the other; the next is made when the training has moved on."""
@@ -68,7 +69,7 @@ class Lessons(IterableDataset[list[Pass]]):
         written = []
         for name, n in lessons_at(self.cfg, step).items():
             for _ in range(n):
-                fact = draws.one(self.school.facts)
+                fact = draws.one(self.sums if phase.sums and draws.chance(phase.sums) else self.school.facts)
                 most = self.progress.most_options(name, phase)
                 written.append(self.writer.lesson(name, self.school, fact, draws, self.cfg.mixture, most))
         return self.writer.passes(written)
