@@ -87,6 +87,13 @@ def test_every_demo_model_composes_and_can_be_trained(option: str) -> None:
     check_settings(demo)
 
 
+def test_variants_of_the_demo_model_differ_from_it_in_the_last_phase_only() -> None:
+    base = composed_demo("demo=demo_vlm").demo.phases
+    for option in ("article", "few_direct", "no_cues"):
+        assert composed_demo(f"demo={option}").demo.phases[:-1] == base[:-1], option
+    assert not any("rationale" in phase.lessons for phase in base[:-1]), "shares of rationales change nothing before"
+
+
 @pytest.mark.parametrize(("group", "option"), [one for one in OPTIONS if one[0] in ("trainer", "logger", "paths")])
 def test_options_that_the_demo_training_shares_compose(group: str, option: str) -> None:
     assert composed_demo(f"{group}={option}").demo.phases

@@ -112,6 +112,9 @@ def test_the_training_is_told_from_its_settings() -> None:
     assert "Shares within the lessons: words 0.15, cued 0.5. No reply is wrong. Seed 3, 4,000 steps" in text
     assert "Muon (0.01) on matrices, AdamW (0.003) on the rest" in text
     assert "passes 91.0%" in text
+    assert text.endswith("Rebuild: `python -m thinkgap.demo.train demo=demo_vlm`; see docs/demo_model.md.\n")
+    other = card("demo_vlm_article", MEASURED, TRAINING, [])
+    assert "python -m thinkgap.demo.train demo=article`" in other
 
 
 @pytest.mark.parametrize(

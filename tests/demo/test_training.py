@@ -13,7 +13,7 @@ from transformers import Qwen2_5_VLForConditionalGeneration
 
 from thinkgap.demo.batches import IGNORED, School, Writer
 from thinkgap.demo.model.folder import save_folder
-from thinkgap.demo.phases import check_settings, layers_at, lessons_at, rate_factor
+from thinkgap.demo.phases import check_settings, layers_at, phase_at, rate_factor
 from thinkgap.demo.training import Lessons, Progress, split_parameters
 from thinkgap.errors import ConfigError
 from thinkgap.schema import DemoConfig, DemoPhase, DemoSizes
@@ -38,9 +38,9 @@ def test_phases_follow_each_other(settings: Settings) -> None:
         DemoPhase(0.5, {"matching": 1}),
     ]
     cfg = settings(steps=8, phases=phases)
-    assert [lessons_at(cfg, step) for step in range(8)] == [
+    assert [phase_at(cfg, step).lessons for step in range(8)] == [
         *[{"caption": 2}] * 3,  # 0.3 of 8 steps are 2.4
-        {"direct": 3},
+        {"direct": 3, "caption": 0},
         *[{"matching": 1}] * 4,
     ]
 
@@ -132,6 +132,10 @@ def test_new_layers_join_below_and_change_nothing_at_first(
         ({"phases": [DemoPhase(0.0, {"caption": 1}, sums=1.5)]}, "sums=1.5; a share"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}, options=6)]}, "options=6"),
         ({"phases": [DemoPhase(0.0, {"caption": 1}, options=1)]}, "questions have 2 to 5 options"),
+        (
+            {"facts": 5, "phases": [DemoPhase(0.0, {"caption": 1}), DemoPhase(0.9, {"caption": 1}, sums=0.1)]},
+            "demo.facts=5: kinds come in turn, so sums need at least 6",
+        ),
         ({"steps": 0}, "demo.steps=0: must be at least 1"),
         ({"facts": 0}, "demo.facts=0"),
         ({"save_every": 0}, "demo.save_every=0"),

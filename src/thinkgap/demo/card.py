@@ -78,7 +78,8 @@ def card(
             "## What it depends on",
             tables.variants([{"name": name, "measured": measured, "training": training}, *others]),
         ]
-    blocks.append("Rebuild: `python -m thinkgap.demo.train`; see docs/demo_model.md.")
+    option = name.removeprefix("demo_vlm_")
+    blocks.append(f"Rebuild: `python -m thinkgap.demo.train demo={option}`; see docs/demo_model.md.")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 
 from thinkgap.demo.lessons import LESSONS, MOST_OPTIONS
+from thinkgap.demo.world.questions import KINDS
 from thinkgap.errors import ConfigError, nearest
 from thinkgap.schema import DemoConfig, DemoPhase
 
@@ -42,6 +43,8 @@ def check_settings(cfg: DemoConfig) -> None:
                 raise ConfigError(
                     f"demo.phases: the one that begins at {phase.start:g} has {name}={getattr(phase, name):g}; {what}"
                 )
+    if any(phase.sums for phase in cfg.phases) and cfg.facts < len(KINDS):
+        raise ConfigError(f"demo.facts={cfg.facts}: kinds come in turn, so sums need at least {len(KINDS)}")
     taught = {name for phase in cfg.phases for name in _checked(phase)}
     if "matching" in taught and "letter_of" not in taught:
         raise ConfigError("demo.phases: matching gets more options as letter_of becomes right; add some letter_of")
@@ -66,15 +69,6 @@ def layers_at(cfg: DemoConfig, step: int) -> int:
 
 def _begun(cfg: DemoConfig, step: int) -> list[DemoPhase]:
     return [phase for phase in cfg.phases if phase.start * cfg.steps <= step]
-
-
-def lessons_at(cfg: DemoConfig, step: int) -> Mapping[str, int]:
-    """How many examples of each lesson `step` has.
-
-    Raises:
-        ConfigError: no phase covers the step, or a lesson does not exist.
-    """
-    return _checked(phase_at(cfg, step))
 
 
 def _checked(phase: DemoPhase) -> Mapping[str, int]:

@@ -18,7 +18,7 @@ from torch.utils.data import IterableDataset
 from thinkgap.demo.batches import IGNORED, Pass, School, Writer, token_weights
 from thinkgap.demo.lessons import MOST_OPTIONS
 from thinkgap.demo.model.folder import insert_layers
-from thinkgap.demo.phases import FEWEST_OPTIONS, layers_at, lessons_at, phase_at, rate_factor
+from thinkgap.demo.phases import FEWEST_OPTIONS, layers_at, phase_at, rate_factor
 from thinkgap.demo.world.draws import Draws
 from thinkgap.schema import DemoConfig, DemoPhase
 from thinkgap.types import LETTERS
@@ -67,7 +67,7 @@ class Lessons(IterableDataset[list[Pass]]):
         """The passes of one step."""
         draws, phase = Draws("lessons", self.cfg.seed, step), phase_at(self.cfg, step)
         written = []
-        for name, n in lessons_at(self.cfg, step).items():
+        for name, n in phase.lessons.items():
             for _ in range(n):
                 fact = draws.one(self.sums if phase.sums and draws.chance(phase.sums) else self.school.facts)
                 most = self.progress.most_options(name, phase)
