@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
-from thinkgap.types import Placement, Request, Thinking
+from thinkgap.types import AMBIGUOUS_WORDS, REASONING_WORDS, Placement, Request, Thinking
 
 
 class BackendKind(Enum):
@@ -79,7 +79,28 @@ class EvaluationKind(Enum):
     """What an evaluation run does."""
 
     native = "native"
+    permutation = "permutation"
+    vocabulary = "vocabulary"
+    layers = "layers"
+    likelihood = "likelihood"
+    generation = "generation"
+    prefix_study = "prefix_study"
     prompts = "prompts"
+
+
+class OrderDesign(Enum):
+    """Which orders of an item's options are shown beside the source's own."""
+
+    seeded = "seeded"
+    cyclic = "cyclic"
+    all = "all"
+
+
+class OptionForm(Enum):
+    """Which string of an option has its likelihood taken: `mitosis`, or `B. mitosis`."""
+
+    text = "text"
+    labelled = "labelled"
 
 
 class Scoring(Enum):
@@ -307,11 +328,79 @@ class CaptureConfig:
 
 
 @dataclass
+class PermutationConfig:
+    """Orders of options, and letters apart from slots."""
+
+    orders: OrderDesign = OrderDesign.seeded
+    """`seeded` draws `evaluation.permutations` orders; `cyclic` shows every rotation, `all` every order (up to 120)."""
+    keep_referring: bool = True
+    """Whether items whose options refer to others ("all of the above", "both A and B") stay in these tables."""
+    label_sets: List[str] = field(default_factory=list)
+    """Label sets that the source's order is shown under too, of `thinkgap.data.label_sets.LABEL_SETS`."""
+    factorial: int = 0
+    """Items, drawn at random, that are shown under every rotation of contents with every rotation of letters."""
+    prior_share: float = 0.1
+    """Share of the items from which PriDe takes the prior of each slot."""
+
+
+@dataclass
+class VocabularyConfig:
+    """Which tokens count as the start of a rationale; single-token forms, with and without a leading space."""
+
+    reasoning: List[str] = field(default_factory=lambda: list(REASONING_WORDS))
+    """The whole set."""
+    ambiguous: List[str] = field(default_factory=lambda: list(AMBIGUOUS_WORDS))
+    """Those of them that open an answer as well; the strict mass leaves them out."""
+
+
+@dataclass
+class LikelihoodConfig:
+    """Log-likelihood of each whole option string after each condition."""
+
+    enabled: bool = False
+    """Whether to take it."""
+    form: OptionForm = OptionForm.text
+    """Which string stands for an option."""
+    premise: str = "Answer:"
+    """Text that stands for the question where PMI takes an option's unconditional likelihood."""
+
+
+@dataclass
+class DecodingConfig:
+    """Greedy replies to the same prompts, and the label readout after them."""
+
+    enabled: bool = False
+    """Whether to generate."""
+    max_new_tokens: int = 512
+    """Tokens after which a reply is cut and counts as truncated."""
+    batch_size: int = 32
+    """Replies that are written at a time."""
+    aligned: bool = True
+    """Whether to read the labels once more after each reply and a cue."""
+    cue: str = "The answer is"
+    """What follows the reply there."""
+    joiner: str = " "
+    """What stands between reply and cue."""
+
+
+@dataclass
+class VerdictConfig:
+    """When a verdict calls a figure unlike another."""
+
+    label_mass: float = 0.5
+    """Mean label mass below which the labels are not what the model is about to say."""
+    first_slot: float = 0.1
+    """Excess of the first-slot rate over the gold-first rate that counts as a preference."""
+    gap: float = 0.05
+    """Gap in accuracy between two readouts that counts, if its interval leaves out zero as well."""
+
+
+@dataclass
 class EvaluationConfig:
     """What is measured."""
 
     kind: EvaluationKind = EvaluationKind.native
-    """`native` reads label log-probabilities; `prompts` only shows what would be sent."""
+    """Which tables are printed; the other settings say what is computed. `prompts` only shows what would be sent."""
     batch_size: int = 16
     """Prompts in one forward pass where each is computed alone (`scoring=plain`)."""
     batch_tokens: Optional[int] = None
@@ -324,6 +413,20 @@ class EvaluationConfig:
     """Most probable tokens that are recorded."""
     lens: bool = False
     """Whether to read every layer through the model's own norm and head (logit lens) too."""
+    permutation: PermutationConfig = field(default_factory=PermutationConfig)
+    """Orders and letters."""
+    vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
+    """Reasoning tokens."""
+    controls: List[str] = field(default_factory=list)
+    """`text_only` (images dropped), `options_only` (question dropped), `shuffled_images` (another item's)."""
+    likelihood: LikelihoodConfig = field(default_factory=LikelihoodConfig)
+    """Whole option strings."""
+    generation: DecodingConfig = field(default_factory=DecodingConfig)
+    """Replies."""
+    verdict: VerdictConfig = field(default_factory=VerdictConfig)
+    """Thresholds."""
+    draws: int = 10_000
+    """Bootstrap draws behind intervals over several presentations of an item."""
     capture: CaptureConfig = field(default_factory=CaptureConfig)
     """Hidden states."""
     reuse: bool = True

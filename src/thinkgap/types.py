@@ -19,6 +19,31 @@ ResponseStatus = Literal["ok", "unparsed", "truncated", "empty", "refused", "con
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+REASONING_WORDS = (
+    "First",
+    "Let",
+    "The",
+    "To",
+    "We",
+    "Step",
+    "Since",
+    "Because",
+    "So",
+    "Given",
+    "Based",
+    "Looking",
+    "In",
+    "It",
+    "This",
+    "If",
+    "Now",
+    "Okay",
+    "Sure",
+    "I",
+)
+AMBIGUOUS_WORDS = ("The", "It", "This", "In", "I")
+"""These open an answer ("The answer is") as well as a rationale, so the mass is also given without them."""
+
 
 class Placement(Enum):
     """Where a trigger stands, and so where the label is read (study A's protocol leaves it open)."""

@@ -16,8 +16,8 @@ from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.readouts.native import native_record
 from thinkgap.scoring.engine import Scored
 from thinkgap.scoring.readings import ReadOptions, read_labels
-from thinkgap.scoring.vocabulary import AMBIGUOUS_WORDS, REASONING_WORDS, ReasoningTokens, reasoning_tokens
-from thinkgap.types import Condition, Prompt, Request
+from thinkgap.scoring.vocabulary import ReasoningTokens, reasoning_tokens
+from thinkgap.types import AMBIGUOUS_WORDS, REASONING_WORDS, Condition, Prompt, Request
 
 DIRECT = Condition("direct", "trigger", Request.label)
 

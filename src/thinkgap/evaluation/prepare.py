@@ -23,7 +23,7 @@ from thinkgap.schema import BackendKind, CaptureConfig, EvaluateConfig
 from thinkgap.scoring.capture import Wanted
 from thinkgap.scoring.engine import Engine, tokens_per_pass
 from thinkgap.scoring.readings import ReadOptions
-from thinkgap.scoring.vocabulary import reasoning_tokens
+from thinkgap.scoring.vocabulary import ReasoningTokens, reasoning_tokens
 from thinkgap.types import Presentation
 
 log = logging.getLogger(__name__)
@@ -127,10 +127,15 @@ def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:
         cfg.scoring,
         batch_tokens=cfg.evaluation.batch_tokens or tokens_per_pass(_on_accelerator(cfg)),
         batch_size=cfg.evaluation.batch_size,
-        options=ReadOptions(reasoning_tokens(backend.fmt.tokenize), cfg.evaluation.top_k),
+        options=ReadOptions(_reasoning(cfg, backend), cfg.evaluation.top_k),
         wanted=_wanted(cfg.evaluation.capture, len(backend.structure.layers)),
         lens=cfg.evaluation.lens,
     )
+
+
+def _reasoning(cfg: EvaluateConfig, backend: HFBackend) -> ReasoningTokens:
+    words = cfg.evaluation.vocabulary
+    return reasoning_tokens(backend.fmt.tokenize, words.reasoning, words.ambiguous)
 
 
 def _wanted(cfg: CaptureConfig, n_layers: int) -> Wanted | None:

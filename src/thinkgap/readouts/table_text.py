@@ -24,7 +24,7 @@ _HEADER = ("n", "accuracy %", "{reference}", "p", "b/c", "first slot %", "gold f
 
 def to_markdown(table: Table) -> str:
     """The whole table as text: heading, rows over all, rows by number of options, notes, one sentence."""
-    notes = _Notes()
+    notes = Notes()
     header = [name.format(reference=f"difference to {table.reference}") for name in _HEADER]
     overall = [[row.condition, *_cells(row, table, notes)] for row in table.rows]
     ks = list(dict.fromkeys(row.k for row in table.rows_by_k))
@@ -85,23 +85,26 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-class _Notes:
+class Notes:
     """Numbered reasons; the same reason keeps its number."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, int] = {}
 
     def mark(self, reason: str) -> str:
+        """The mark that stands in a cell."""
         return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})"
 
     def missing(self, reason: str) -> str:
+        """What stands in the place of a figure."""
         return f"n/a {self.mark(reason)}"
 
     def lines(self) -> list[str]:
+        """The reasons with their marks, for below the table."""
         return [f"({number}) {reason}" for reason, number in self._reasons.items()]
 
 
-def _cells(row: Row, table: Table, notes: _Notes) -> list[str]:
+def _cells(row: Row, table: Table, notes: Notes) -> list[str]:
     if not row.n:
         return ["0", *[notes.missing("no records of this condition")] * 8]
     mass = row.label_mass
@@ -116,7 +119,7 @@ def _cells(row: Row, table: Table, notes: _Notes) -> list[str]:
     ]
 
 
-def _difference(row: Row, table: Table, notes: _Notes) -> list[str]:
+def _difference(row: Row, table: Table, notes: Notes) -> list[str]:
     """Cells of the difference, its p, and the discordant counts."""
     if row.condition == table.reference:
         return ["-", "-", "-"]
@@ -135,7 +138,7 @@ def _difference(row: Row, table: Table, notes: _Notes) -> list[str]:
     return [text, p, f"{pair.b}/{pair.c}"]
 
 
-def _percent(estimate: Estimate, notes: _Notes, sign: str = "") -> str:
+def _percent(estimate: Estimate, notes: Notes, sign: str = "") -> str:
     """`45.5 [43.1, 47.9]`; with `sign="+"`, every number carries its sign."""
     value, low, high = (_signed(100 * x, sign) for x in (estimate.value, estimate.low, estimate.high))
     if math.isnan(estimate.low):
