@@ -51,7 +51,7 @@ def record(item_id: str = "q1", condition: str = "direct", **changes: object) ->
     return replace(
         changed,
         correct=changed.pred_slot == changed.gold_slot,
-        pred_content=changed.order[changed.pred_slot],
+        pred_content=changed.order[changed.pred_slot] if changed.pred_slot >= 0 else -1,
         gold_content=changed.order[changed.gold_slot],
     )
 

@@ -128,6 +128,20 @@ class PromptBuilder:
         except LabelError:
             return tuple(() for _ in presentation.labels)
 
+    def ids_after(self, presentation: Presentation, text: str, before: str) -> tuple[tuple[int, ...], ...]:
+        """Ids per slot to read after `text`, in the variant natural there unless one is set.
+
+        Args:
+            presentation: for its labels.
+            text: what stands before the read position; its end is enough.
+            before: the part of it that is the same for every item, such as a cue.
+
+        Raises:
+            LabelError: labels that are not one token each.
+        """
+        natural = natural_variant(before, self.fmt.turn_joiner)
+        return self._resolved(text, presentation, natural if self.variant is LabelVariant.auto else self.variant)
+
     def natural(self, condition: Condition) -> LabelVariant:
         """The variant natural at the read position of `condition`, the same for every item."""
         before = condition.prefill

@@ -49,7 +49,8 @@ def to_dicts(table: Table) -> list[dict[str, str | int | float | None]]:
 def to_csv(rows: Sequence[Mapping[str, str | int | float | None]]) -> str:
     """Rows of `to_dicts` as CSV with a header; numbers at full precision, empty where there is no figure."""
     sink = io.StringIO()
-    writer = csv.DictWriter(sink, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(sink, fieldnames=list(names), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return sink.getvalue()

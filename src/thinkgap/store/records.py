@@ -78,6 +78,8 @@ class RecordFacts:
     """Condition that differences are taken to; empty if the run named none."""
     excluded: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Items that were not asked: reason -> number."""
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What the further tables need to know of the run, as JSON data; see `readouts.report`."""
 
 
 def to_table(records: Sequence[Record]) -> pa.Table:

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -113,6 +114,10 @@ class RunFolder:
             keys.update(zip(*(table.column(name).to_pylist() for name in KEY), strict=True))
         return keys
 
+    def rows(self, columns: Sequence[str]) -> pa.Table:
+        """Columns of all rows on disk, merged or not, in no particular order; see `finished_keys`."""
+        return pa.concat_tables([table.replace_schema_metadata(None) for table in self._tables(columns)])
+
     def finished_items(self, conditions: Sequence[str], readout: str | None = None) -> set[tuple[str, str]]:
         """The (item_id, presentation) pairs for which every one of `conditions` has its row on disk.
 
@@ -145,7 +150,7 @@ class RunFolder:
             StoreError: No rows at all, or two rows with one key and different content.
         """
         given = facts or RecordFacts()
-        kept = RecordFacts(tuple(condition_order), given.title, given.reference, dict(given.excluded))
+        kept = replace(given, conditions=tuple(condition_order), excluded=dict(given.excluded))
         tables = list(self._tables(SCHEMA.names))
         if not tables:
             raise StoreError(f"{self.path} holds no shards to merge: no record was written")

@@ -63,6 +63,38 @@ class WandbTracker:
                 columns, data = uniform_columns(rows)
                 self._run.log({name: wandb.Table(columns=[*columns], data=[*data])})
 
+    def chart(
+        self,
+        name: str,
+        title: str,
+        kind: str,
+        axes: tuple[str, str, str],
+        rows: Sequence[tuple[float | str, float, str]],
+    ) -> None:
+        """Log a chart of `rows` (x, y, series) with the table that it is drawn from.
+
+        Args:
+            name: Key of the chart.
+            title: Heading.
+            kind: `line`, one line per series; else bars, one per x and series.
+            axes: Names of x, y and series.
+            rows: Points in order.
+        """
+        if self._run is not None and rows:
+            with self._guard(f"chart {name}"):
+                import wandb
+
+                data = [[str(x) if kind != "line" else x, y, series] for x, y, series in rows]
+                if kind == "line":
+                    table = wandb.Table(columns=[*axes], data=data)
+                    drawn = wandb.plot.line(table, axes[0], axes[1], stroke=axes[2], title=title)
+                else:
+                    # The stock bar chart has no series: each bar is named by both.
+                    named = [[f"{x}: {series}", y] for x, y, series in data]
+                    table = wandb.Table(columns=["bar", axes[1]], data=named)
+                    drawn = wandb.plot.bar(table, "bar", axes[1], title=title)
+                self._run.log({f"charts/{name}": drawn})
+
     def finish(self, exit_code: int) -> None:
         """End the run; later calls do nothing."""
         run, self._run = self._run, None
