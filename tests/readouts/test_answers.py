@@ -11,7 +11,7 @@ import pytest
 from tests.store.examples import record
 from thinkgap.metrics import Estimate
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
-from thinkgap.readouts.frames import frame_of
+from thinkgap.readouts.frames import frame_of, where
 from thinkgap.readouts.overview import overview_charts, overview_sheets
 from thinkgap.readouts.sheet import Missing, Sheet
 from thinkgap.store.records import to_table
@@ -111,7 +111,7 @@ def test_overview_by_hand() -> None:
 
 
 def test_no_sheets_without_other_readouts() -> None:
-    native = frame()[lambda rows: rows["readout"] == "native"]
+    native = where(frame(), frame()["readout"] == "native")
     assert overview_sheets(native, CONDITIONS, {}) == []
     assert generation_sheets(native, replies(), CONDITIONS, reference="direct") == []
     assert aligned_sheets(native, CONDITIONS, reference="direct", cue="") == []

@@ -21,8 +21,10 @@ from thinkgap.evaluation.predict import run_predict
 from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.readouts.native import READOUT
-from thinkgap.readouts.table import Table, tables_of_run
-from thinkgap.readouts.table_text import to_csv, to_dicts, to_markdown
+from thinkgap.readouts.report import Report, report_markdown, report_of_run
+from thinkgap.readouts.sheet import sheet_dicts
+from thinkgap.readouts.table import Table
+from thinkgap.readouts.table_text import to_csv, to_dicts
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.predict import PromptDataset
 from thinkgap.scoring.verify import Sample, verify
@@ -42,8 +44,13 @@ class Finished:
     """What a finished run hands to tests and notebooks."""
 
     folder: Path
-    table: Table
+    report: Report
     manifest: dict[str, Any]
+
+    @property
+    def table(self) -> Table:
+        """The native readout by condition."""
+        return self.report.table
 
 
 def run_native(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> Finished:
@@ -179,25 +186,34 @@ def _image_tokens(folder: Path) -> dict[str, float] | None:
 
 
 def _report(folder: Path, manifest: dict[str, Any]) -> Finished:
-    """Print the table from what is on disk, so that the records are known to reproduce it."""
-    (table,) = tables_of_run(folder)
-    text = to_markdown(table)
+    """Print the tables from what is on disk, so that the records are known to reproduce them."""
+    report = report_of_run(folder)
+    text = report_markdown(report)
     write_text(folder / "table.md", text)
-    write_text(folder / "table.csv", to_csv(to_dicts(table)))
+    write_text(folder / "table.csv", to_csv(to_dicts(report.table)))
+    sheets = folder / "sheets"
+    sheets.mkdir(exist_ok=True)
+    for sheet in report.sheets:
+        write_text(sheets / f"{sheet.name}.csv", to_csv(sheet_dicts(sheet)))
     print(text)
-    print(f"records, manifest and table: {folder}")
-    return Finished(folder, table, manifest)
+    print(f"records, manifest and tables: {folder}")
+    return Finished(folder, report, manifest)
 
 
 def _mirror(tracker: WandbTracker, finished: Finished) -> None:
-    rows: Sequence[dict[str, Any]] = to_dicts(finished.table)
+    report = finished.report
+    rows: Sequence[dict[str, Any]] = to_dicts(report.table)
     tracker.table("conditions", rows)
+    for sheet in report.sheets:
+        tracker.table(sheet.name, sheet_dicts(sheet))
+    for chart in report.charts:
+        tracker.chart(chart.name, chart.title, chart.kind, (chart.x, chart.y, chart.series), chart.rows)
     overall = [row for row in rows if row.get("k") is None]
-    tracker.summary(
-        {
-            f"{row['condition']}/{name}": value
-            for row in overall
-            for name, value in row.items()
-            if isinstance(value, int | float)
-        }
-    )
+    figures = {f"{row['condition']}/{name}": value for row in overall for name, value in row.items()}
+    for one in report.verdicts:
+        condition = one.evidence.condition
+        figures[f"{condition}/match"] = one.match
+        for readout, share in (("generated", one.evidence.generated), ("aligned", one.evidence.aligned)):
+            if share is not None:
+                figures[f"{condition}/{readout}"] = share.value
+    tracker.summary({name: value for name, value in figures.items() if isinstance(value, int | float)})

@@ -6,13 +6,13 @@ A reply without an answer is wrong, and counted. Reads records and the side tabl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thinkgap import metrics
 from thinkgap.metrics import Estimate, PairedDifference
-from thinkgap.readouts.frames import accuracy_difference, has, joined, rows_of, values
+from thinkgap.readouts.frames import accuracy_difference, groups_of, has, joined, rows_of, values, where
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 from thinkgap.readouts.verdict import ALIGNED, GENERATION, NATIVE
 
@@ -51,7 +51,7 @@ def generation_sheets(
         "Replies without an answer are wrong and stand in n. First slot: of all replies.",
         "p by McNemar's test; difference to native: generated minus native on the same items of the condition.",
     )
-    came_out = tuple(_came_out(frame, replies[replies["condition"] == name], name) for name in shown)
+    came_out = tuple(_came_out(frame, where(replies, replies["condition"] == name), name) for name in shown)
     columns = (
         Column("condition", "condition", "text"),
         Column("n", "n", "count"),
@@ -68,8 +68,8 @@ def generation_sheets(
     more = (
         "No answer: nothing in the reply states one (docs/extraction.md); truncated: cut at max_new_tokens.",
         "First token is not the answer: the native label is not the one that the reply states, over replies that do.",
-        "Forced token: the first generated token when only labels are allowed, read on the path that generates; it must "
-        "be the native answer, and the largest difference of a label's log-probability must be rounding.",
+        "Forced token: the first generated token when only labels are allowed, read on the path that generates; it has "
+        "to be the native answer, and the largest difference of a label's log-probability rounding.",
     )
     return [
         Sheet("generation", "Generated answers", _headed(reference), answered, notes),
@@ -109,7 +109,7 @@ def _headed(reference: str) -> tuple[Column, ...]:
 
 def _answers(frame: pd.DataFrame, readout: str, condition: str, reference: str) -> tuple[Cell, ...]:
     rows = rows_of(frame, readout, condition)
-    groups = rows["group_id"].to_numpy()
+    groups = groups_of(rows)
     base = rows_of(frame, readout, reference)
     difference = None if condition == reference else accuracy_difference(base, rows)
     native = accuracy_difference(rows_of(frame, NATIVE, condition), rows)
@@ -131,10 +131,10 @@ def _difference(pair: PairedDifference | None, reason: str) -> tuple[Cell, Cell]
 
 def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tuple[Cell, ...]:
     rows = rows_of(frame, GENERATION, condition)
-    groups = rows["group_id"].to_numpy()
+    groups = groups_of(rows)
     parsed = values(rows, "pred_slot") >= 0
     native = joined(rows_of(frame, NATIVE, condition), rows, ["pred_slot"])
-    stated = native[native["pred_slot_second"] >= 0]
+    stated = where(native, native["pred_slot_second"] >= 0)
     tokens = values(replies, "n_tokens")
     forced = joined(rows_of(frame, NATIVE, condition), replies.assign(pred_slot=replies["forced_slot"]), ["pred_slot"])
     return (
@@ -143,7 +143,7 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
         metrics.rate(~parsed, groups),
         int((~parsed).sum()),
         metrics.rate(values(rows, "correct")[parsed], groups[parsed]),
-        metrics.rate(replies["finish"].to_numpy() == "length"),
+        metrics.rate(np.asarray(replies["finish"]) == "length"),
         metrics.mean(tokens),
         float(np.median(tokens)),
         _rate(stated, stated["pred_slot_first"] != stated["pred_slot_second"]),
@@ -154,15 +154,15 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
 
 def _aligned(frame: pd.DataFrame, condition: str) -> tuple[Cell, Cell, Cell]:
     rows = rows_of(frame, ALIGNED, condition)
-    read = rows[rows["pred_slot"] >= 0]
+    read = where(rows, rows["pred_slot"] >= 0)
     both = joined(read, rows_of(frame, GENERATION, condition), ["pred_slot"])
-    stated = both[both["pred_slot_second"] >= 0]
+    stated = where(both, both["pred_slot_second"] >= 0)
     return (
-        metrics.mean(values(read, "label_mass"), read["group_id"].to_numpy()),
+        metrics.mean(values(read, "label_mass"), groups_of(read)),
         _rate(stated, stated["pred_slot_first"] == stated["pred_slot_second"]),
         len(rows) - len(read),
     )
 
 
-def _rate(rows: pd.DataFrame, hits: pd.Series) -> Estimate:
-    return metrics.rate(hits.to_numpy(dtype=bool), rows["group_id"].to_numpy())
+def _rate(rows: pd.DataFrame, hits: Any) -> Estimate:
+    return metrics.rate(np.asarray(hits, dtype=bool), groups_of(rows))

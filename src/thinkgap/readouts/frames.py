@@ -6,7 +6,7 @@ What every sheet begins with. Computes no figure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,12 @@ def rows_of(
         chosen &= frame["condition"] == condition
     if presentation is not None:
         chosen &= frame["presentation"] == presentation
-    return frame[chosen]
+    return where(frame, chosen)
+
+
+def where(frame: pd.DataFrame, chosen: Any) -> pd.DataFrame:
+    """The rows of `frame` for which `chosen` holds."""
+    return cast("pd.DataFrame", frame[chosen])
 
 
 def has(frame: pd.DataFrame, readout: str) -> bool:
@@ -47,7 +52,7 @@ def has(frame: pd.DataFrame, readout: str) -> bool:
 def joined(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows of the same item and presentation: `group_id`, and each of `columns` as COLUMN_first and COLUMN_second."""
     key = ["item_id", "presentation"]
-    left, right = first[[*key, "group_id", *columns]], second[[*key, *columns]]
+    left, right = first.filter([*key, "group_id", *columns]), second.filter([*key, *columns])
     return left.merge(right, on=key, suffixes=("_first", "_second"), validate="one_to_one")
 
 
@@ -56,11 +61,14 @@ def accuracy_difference(first: pd.DataFrame, second: pd.DataFrame) -> PairedDiff
     both = joined(first, second, ["correct"])
     if not len(both):
         return None
-    return metrics.paired_difference(
-        values(both, "correct_first"), values(both, "correct_second"), both["group_id"].to_numpy()
-    )
+    return metrics.paired_difference(values(both, "correct_first"), values(both, "correct_second"), groups_of(both))
+
+
+def groups_of(frame: pd.DataFrame) -> NDArray[Any]:
+    """Group of each row, shape [n], for the functions of `metrics`."""
+    return np.asarray(frame["group_id"])
 
 
 def values(frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
     """A column as numbers, shape [n]."""
-    return frame[column].to_numpy(dtype=np.float64)
+    return np.asarray(frame[column], dtype=np.float64)

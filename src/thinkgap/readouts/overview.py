@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from thinkgap import metrics
-from thinkgap.readouts.frames import has, rows_of, values
+from thinkgap.readouts.frames import groups_of, has, rows_of, values, where
 from thinkgap.readouts.sheet import Cell, Chart, Column, Missing, Sheet
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def overview_sheets(frame: pd.DataFrame, conditions: Sequence[str], requests: Ma
         first.append(
             (
                 *head,
-                metrics.gold_first_rate(values(gold, "gold_slot"), gold["group_id"].to_numpy()),
+                metrics.gold_first_rate(values(gold, "gold_slot"), groups_of(gold)),
                 metrics.mean_reciprocal_k(values(gold, "k")),
                 *(_figure(frame, readout, name, "pred_slot") for readout in shown),
             )
@@ -58,7 +58,7 @@ def overview_sheets(frame: pd.DataFrame, conditions: Sequence[str], requests: Ma
     if len(ks) > 1:
         by_k = []
         for k in ks:
-            part = frame[frame["k"] == k]
+            part = where(frame, frame["k"] == k)
             for name in present:
                 n = len(rows_of(part, "native", name))
                 if n:
@@ -86,7 +86,7 @@ def _figure(frame: pd.DataFrame, readout: str, condition: str, column: str) -> C
     rows = rows_of(frame, readout, condition)
     if not len(rows):
         return Missing(f"no {READOUTS[readout]} records of these items")
-    groups = rows["group_id"].to_numpy()
+    groups = groups_of(rows)
     if column == "correct":
         return metrics.rate(values(rows, "correct"), groups)
     return metrics.first_slot_rate(values(rows, "pred_slot"), groups)

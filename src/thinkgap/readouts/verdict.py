@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from thinkgap import metrics
 from thinkgap.metrics import Estimate, PairedDifference
-from thinkgap.readouts.frames import accuracy_difference, has, rows_of, values
+from thinkgap.readouts.frames import accuracy_difference, groups_of, has, rows_of, values
 from thinkgap.readouts.in_short import mass_text
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
@@ -126,7 +126,7 @@ def verdicts(
             continue
         generated = _other(frame, GENERATION, condition)
         aligned = _other(frame, ALIGNED, condition)
-        groups = native["group_id"].to_numpy()
+        groups = groups_of(native)
         first = values(native, "pred_slot") == 0
         mass = values(native, "label_mass")
         evidence = Evidence(
@@ -136,9 +136,9 @@ def verdicts(
             metrics.rate(first, groups),
             metrics.mean(first.astype(float) - (values(native, "gold_slot") == 0), groups),
             metrics.mean(mass[mass == mass], groups[mass == mass]),
-            None if generated is None else metrics.rate(values(generated, "correct"), generated["group_id"].to_numpy()),
+            None if generated is None else metrics.rate(values(generated, "correct"), groups_of(generated)),
             None if generated is None else accuracy_difference(native, generated),
-            None if aligned is None else metrics.rate(values(aligned, "correct"), aligned["group_id"].to_numpy()),
+            None if aligned is None else metrics.rate(values(aligned, "correct"), groups_of(aligned)),
             None if aligned is None else accuracy_difference(native, aligned),
         )
         found.append(verdict_of(evidence, thresholds))

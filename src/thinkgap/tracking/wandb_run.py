@@ -84,13 +84,13 @@ class WandbTracker:
             with self._guard(f"chart {name}"):
                 import wandb
 
-                data = [[str(x) if kind != "line" else x, y, series] for x, y, series in rows]
+                data: list[Any] = [[str(x) if kind != "line" else x, y, series] for x, y, series in rows]
                 if kind == "line":
                     table = wandb.Table(columns=[*axes], data=data)
                     drawn = wandb.plot.line(table, axes[0], axes[1], stroke=axes[2], title=title)
                 else:
                     # The stock bar chart has no series: each bar is named by both.
-                    named = [[f"{x}: {series}", y] for x, y, series in data]
+                    named: list[Any] = [[f"{x}: {series}", y] for x, y, series in data]
                     table = wandb.Table(columns=["bar", axes[1]], data=named)
                     drawn = wandb.plot.bar(table, "bar", axes[1], title=title)
                 self._run.log({f"charts/{name}": drawn})
