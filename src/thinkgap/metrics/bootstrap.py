@@ -1,0 +1,159 @@
+"""Cluster bootstrap of statistics that are functions of sums over rows: means, ratios, spreads of rates, entropies.
+
+It serves figures for which no formula of an interval is at hand. It knows neither what the sums are nor how rows come
+to share a group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thinkgap.metrics.intervals import MISSING, Estimate, group_codes
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], Array]
+"""From sums of shape [..., m] to figures of shape [...]; NaN where the sums do not determine one."""
+
+DRAWS = 10_000
+BCA_BELOW = 200
+"""Groups below which intervals are bias-corrected and accelerated."""
+MOST_UNDEFINED = 0.05
+"""Share of draws without a figure above which there is no interval: it would be as large as what an interval omits."""
+
+_LEVELS = np.array([0.025, 0.975])
+_CHUNK = 250_000
+"""Resampled counts that are held at a time."""
+
+
+def ratio(numerator: int, denominator: int) -> Statistic:
+    """The statistic `sums[numerator] / sums[denominator]`: a mean, where the denominator is a feature of ones."""
+    return lambda sums: sums[..., numerator] / sums[..., denominator]
+
+
+def bootstrap(
+    features: ArrayLike,
+    groups: ArrayLike | None,
+    statistic: Statistic,
+    draws: int = DRAWS,
+    seed: int = 0,
+    *,
+    n: int | None = None,
+) -> Estimate:
+    """A statistic of sums with its 95% interval over resampled groups.
+
+    Groups are drawn with replacement, as many as there are, each with all of its rows: the sum of a draw is the sums of
+    the groups weighted by multinomial counts. The interval holds the 2.5 to 97.5 percentiles of the draws; below
+    `BCA_BELOW` groups it is the BCa interval (Efron 1987) with acceleration from leaving out each group, where the bias
+    correction and the acceleration are finite.
+
+    Without rows everything is NaN. The interval alone is NaN with fewer than two groups, where all draws are equal (the
+    spread is then unknown), where the statistic of all rows is undefined, and where it is undefined in more than
+    `MOST_UNDEFINED` of the draws; up to that share, it is over the draws that have a figure.
+
+    Args:
+        features: What is summed, shape [n, m]. For a mean, the values and a column of ones.
+        groups: Group of each row, shape [n], or None.
+        statistic: From sums [..., m] to figures [...]; it is called on the sums of all rows [m] and on those of many
+            draws [draws, m].
+        draws: Number of draws.
+        seed: Of the draws; the same seed and number of groups give the same draws.
+        n: Number of rows to report; None is the number of rows of `features`.
+
+    Raises:
+        ValueError: Wrong shapes, or no draws.
+    """
+    return bootstrap_all(features, groups, (statistic,), draws, seed, n=n)[0]
+
+
+def bootstrap_all(
+    features: ArrayLike,
+    groups: ArrayLike | None,
+    statistics: Sequence[Statistic],
+    draws: int = DRAWS,
+    seed: int = 0,
+    *,
+    n: int | None = None,
+) -> list[Estimate]:
+    """`bootstrap` of several statistics on one set of draws, which takes the time of one; the same arguments."""
+    array = np.asarray(features, dtype=np.float64)
+    if array.ndim != 2:
+        raise ValueError(f"expected features of shape [n, m], got shape {array.shape}")
+    if draws < 1:
+        raise ValueError(f"{draws} draws give no interval: ask for 1 or more")
+    codes, n_groups = group_codes(len(array), groups)
+    if not len(array):
+        return [MISSING] * len(statistics)
+    rows = len(array) if n is None else n
+    sums = np.zeros((n_groups, array.shape[1]))
+    np.add.at(sums, codes, array)
+    total = sums.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = [float(statistic(total)) for statistic in statistics]
+        if n_groups < 2:
+            return [Estimate(value, math.nan, math.nan, rows) for value in values]
+        drawn = _resampled(sums, draws, seed)
+        left_out = total - sums if n_groups < BCA_BELOW else None
+        found = []
+        for statistic, value in zip(statistics, values, strict=True):
+            jackknife = None if left_out is None else statistic(left_out)
+            found.append(Estimate(value, *_interval(value, statistic(drawn), jackknife), rows))
+    return found
+
+
+def bootstrap_means(
+    values: ArrayLike, groups: ArrayLike | None = None, draws: int = DRAWS, seed: int = 0
+) -> list[Estimate]:
+    """The mean of each column of `values`, shape [n, m], as `bootstrap_all` gives it; the same arguments."""
+    array = np.asarray(values, dtype=np.float64)
+    ones = array.shape[1]
+    features = np.column_stack([array, np.ones(len(array))])
+    return bootstrap_all(features, groups, [ratio(column, ones) for column in range(ones)], draws, seed)
+
+
+def _resampled(sums: Array, draws: int, seed: int) -> Array:
+    """Sums of `draws` resamples of the groups, shape [draws, m]."""
+    rng = np.random.default_rng(seed)
+    n_groups = len(sums)
+    chunk = min(draws, max(1, _CHUNK // n_groups))
+    counts = np.empty((chunk, n_groups))
+    drawn = np.empty((draws, sums.shape[1]))
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
+        for row in range(size):
+            # Counts of uniform draws are multinomial, and ten times as fast as numpy's sampler of many categories.
+            counts[row] = np.bincount(rng.integers(0, n_groups, n_groups, dtype=np.int32), minlength=n_groups)
+        drawn[start : start + size] = counts[:size] @ sums
+    return drawn
+
+
+def _interval(value: float, drawn: Array, jackknife: Array | None) -> tuple[float, float]:
+    figures = drawn[np.isfinite(drawn)]
+    if not math.isfinite(value) or len(figures) < (1 - MOST_UNDEFINED) * len(drawn):
+        return math.nan, math.nan
+    # Equal up to the rounding of sums.
+    if np.ptp(figures) <= 1e-12 * max(1.0, abs(value)):
+        return math.nan, math.nan
+    low, high = np.quantile(figures, _LEVELS if jackknife is None else _bca_levels(value, figures, jackknife))
+    return float(low), float(high)
+
+
+def _bca_levels(value: float, figures: Array, jackknife: Array) -> Array:
+    """Percentiles of the BCa interval; the plain ones where it is not defined."""
+    from scipy.special import ndtr, ndtri
+
+    # Draws that equal the value count half, as in scipy.
+    below = (np.mean(figures < value) + np.mean(figures <= value)) / 2
+    deviations = jackknife.mean() - jackknife
+    spread = float(np.sum(deviations**2))
+    if not 0 < below < 1 or not np.all(np.isfinite(jackknife)) or not spread > 0:
+        return _LEVELS
+    bias = ndtri(below)
+    acceleration = float(np.sum(deviations**3)) / (6 * spread**1.5)
+    shifted = bias + ndtri(_LEVELS)
+    levels = ndtr(bias + shifted / (1 - acceleration * shifted))
+    # Beyond a shift of 1 / acceleration the transformation turns back.
+    return levels if np.all(acceleration * shifted < 1) else _LEVELS
