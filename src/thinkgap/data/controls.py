@@ -60,9 +60,7 @@ def control(item: Item, name: str, others: Mapping[str, Images]) -> Item | None:
     if not item.images:
         return None
     if name == "text_only":
-        return replace(
-            item, question=_without_marks(item.question), context=_without_marks(item.context), images=()
-        )
+        return replace(item, question=_without_marks(item.question), context=_without_marks(item.context), images=())
     images = others.get(item.id)
     return None if images is None else replace(item, images=images)
 

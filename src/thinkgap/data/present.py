@@ -61,9 +61,7 @@ def orders(item: Item, design: OrderDesign, n: int, seed: int) -> list[Presentat
             f"item {item.id} has {k}: choose cyclic or seeded"
         )
     others = list(itertools.permutations(range(k)))[1:]
-    return [first] + [
-        Presentation(item, order, first.labels, f"order_{'-'.join(map(str, order))}") for order in others
-    ]
+    return [first] + [Presentation(item, order, first.labels, f"order_{'-'.join(map(str, order))}") for order in others]
 
 
 def permutations(item: Item, n: int, seed: int) -> list[Presentation]:
