@@ -30,15 +30,15 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
         LabelError: labels that cannot be read as one token each.
     """
     _check_own_texts(builder)
-    examples = _examples(builder, presentations)
-    longest = max(examples, key=lambda presentation: presentation.k)
+    found = examples(builder, presentations)
+    longest = max(found, key=lambda presentation: presentation.k)
     described = []
     direct = builder.conditions[0]
     for condition in builder.conditions:
         text, _ = builder.text(longest, condition)
         read = {}
         natural_ids = {}
-        for example in examples:
+        for example in found:
             own_text, _ = builder.text(example, condition)
             direct_text, _ = builder.text(example, direct)
             ids = builder.read_ids(example, condition, own_text, direct_text)
@@ -83,7 +83,7 @@ def _refuse_control(builder: PromptBuilder, text: str, what: str) -> None:
         raise ConfigError(f"{what}: its text contains {control!r}, a control token of {builder.fmt.name}; take it out")
 
 
-def _examples(builder: PromptBuilder, presentations: Sequence[Presentation]) -> list[Presentation]:
+def examples(builder: PromptBuilder, presentations: Sequence[Presentation]) -> list[Presentation]:
     """For each set of labels the first presentation that can be rendered under every condition.
 
     Raises:
@@ -102,7 +102,8 @@ def _examples(builder: PromptBuilder, presentations: Sequence[Presentation]) -> 
             continue
         found[presentation.labels] = presentation
     if not found and failure is not None:
-        raise DataError(f"all {len(presentations)} items were excluded, the first because of {failure}")
+        n_items = len({presentation.item.id for presentation in presentations})
+        raise DataError(f"all {n_items} items were excluded, the first because of {failure}")
     return list(found.values())
 
 

@@ -6,17 +6,17 @@ What cannot be honoured is refused here, before anything is computed.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
 from thinkgap.backends.locate import find_checkpoint
 from thinkgap.data import LoadedDataset, load_dataset_items
-from thinkgap.data.present import permutations
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
+from thinkgap.evaluation.presentations import presentations_of, without_unread
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, CaptureConfig, EvaluateConfig
@@ -35,10 +35,14 @@ class Prepared:
 
     loaded: LoadedDataset
     items: list[list[Presentation]]
-    """Per item, the orders in which it is shown."""
+    """Per item, the presentations in which it is shown."""
     engine: Engine
     builder: PromptBuilder
     described: list[dict[str, Any]]
+    referring: tuple[str, ...] = ()
+    """Ids of the items that were left out because an option refers to others."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Label sets that this tokenizer cannot read one token to a label -> reason."""
 
     @property
     def backend(self) -> HFBackend:
@@ -69,17 +73,18 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)
     _tell(loaded)
-    items = _presentations(cfg, loaded)
+    shown = presentations_of(cfg, loaded.items)
     backend = _load_model(cfg, loaded)
     builder = PromptBuilder(
         backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
     )
+    items, unread = without_unread(builder, shown)
     described = describe_conditions(builder, [presentation for item in items for presentation in item])
     for warning in label_warnings(described):
         log.warning(warning)
     # Where the prompts will run: what is checked and described from here on must be that.
     backend.to(device)
-    return Prepared(loaded, items, _engine(cfg, backend), builder, described)
+    return Prepared(loaded, items, _engine(cfg, backend), builder, described, shown.referring, unread)
 
 
 def _check_settings(cfg: EvaluateConfig) -> None:
@@ -109,16 +114,6 @@ def _tell(loaded: LoadedDataset) -> None:
         log.warning("row %s is skipped: %s", bad.id, bad.reason)
     if len(loaded.bad) > 5:
         log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - 5)
-
-
-def _presentations(cfg: EvaluateConfig, loaded: LoadedDataset) -> list[list[Presentation]]:
-    opened = [item.id for item in loaded.items if item.answer_space == "open"]
-    if opened:
-        raise ConfigError(
-            f"dataset={cfg.dataset.name} has {len(opened)} open questions (the first: {opened[0]}), which have no "
-            "labels to read: choose a multiple-choice or yes/no data set"
-        )
-    return [permutations(item, cfg.evaluation.permutations, cfg.seed) for item in loaded.items]
 
 
 def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:

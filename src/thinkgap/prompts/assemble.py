@@ -54,18 +54,25 @@ def option_lines(presentation: Presentation) -> list[str]:
 
 
 def prefix_lines(presentation: Presentation) -> list[str]:
-    """Lines of the prefix study's prompt: hint, question, choices (study A, protocol)."""
+    """Lines of the prefix study's prompt: hint, question, choices (study A, protocol).
+
+    A control may leave no question (`data.controls`); what is empty gets no line.
+    """
     item = presentation.item
-    return ([item.context] if item.context else []) + [item.question] + option_lines(presentation)
+    return [text for text in (item.context, item.question) if text] + option_lines(presentation)
 
 
 def inertia_user_turn(presentation: Presentation, condition: Condition) -> str:
-    """The inertia study's single user message, lines joined by newlines (study B, prompt assembly)."""
+    """The inertia study's single user message, lines joined by newlines (study B, prompt assembly).
+
+    What is empty gets no line, as in `prefix_lines`.
+    """
     item = presentation.item
     lines = [condition.soft_switch] if condition.soft_switch else []
     if item.context:
         lines.append(f"Context: {item.context}")
-    lines.append(f"Question: {item.question}")
+    if item.question:
+        lines.append(f"Question: {item.question}")
     options = option_lines(presentation)
     if options:
         lines += ["Options:", *options]

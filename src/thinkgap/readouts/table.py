@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from thinkgap import metrics
+from thinkgap.data.present import is_order
 from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate, PairedDifference
 from thinkgap.metrics.intervals import MISSING
@@ -85,7 +86,7 @@ def make_table(
     title: str = "",
     excluded: Mapping[str, int] | None = None,
 ) -> Table:
-    """Figures of the records of one run and one readout.
+    """Figures of the records of one run and one readout, over identity and the other orders of the options.
 
     Args:
         records: Records, or a table with their columns.
@@ -145,6 +146,8 @@ def tables_of_run(run_dir: Path | str) -> list[Table]:
 def _frame(records: Sequence[Record] | pa.Table) -> pd.DataFrame:
     table = to_table(records) if isinstance(records, Sequence) else records
     frame = table.select(_COLUMNS).to_pandas()
+    # Other letters and controls are measured beside the orders, and have tables of their own.
+    frame = frame[frame["presentation"].map(is_order)].reset_index(drop=True)
     # Integers instead of texts: pairing and grouping sort them many times.
     frame["row"] = frame.groupby(["item_id", "presentation"], sort=False).ngroup()
     frame["group"] = frame.groupby("group_id", sort=False).ngroup()

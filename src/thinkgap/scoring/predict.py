@@ -172,10 +172,13 @@ def _done(item: Sequence[Presentation], finished: Collection[tuple[str, str]]) -
 
 
 def _estimated_tokens(presentations: Sequence[Presentation], n_conditions: int) -> int:
-    item = presentations[0].item
-    options = sum(map(len, item.choices)) // _CHARACTERS_PER_TOKEN
-    shared = _TEMPLATE_TOKENS + (len(item.context) + len(item.question)) // _CHARACTERS_PER_TOKEN
-    shared += _IMAGE_TOKENS * len(item.images)
+    options = sum(map(len, presentations[0].item.choices)) // _CHARACTERS_PER_TOKEN
+    # Controls show another text or other images than the item, and share neither with it.
+    stems = {(one.item.context, one.item.question, one.item.images) for one in presentations}
+    shared = sum(
+        _TEMPLATE_TOKENS + (len(context) + len(question)) // _CHARACTERS_PER_TOKEN + _IMAGE_TOKENS * len(images)
+        for context, question, images in stems
+    )
     return shared + len(presentations) * (options + n_conditions * _CONDITION_TOKENS)
 
 

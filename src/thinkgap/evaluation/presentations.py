@@ -1,0 +1,125 @@
+"""In which presentations a run shows each item: orders, other letters, letters apart from slots, and controls.
+
+What is asked for is checked before a model is loaded; which label sets its tokenizer can read is found out after.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from thinkgap.data import stratified_sample
+from thinkgap.data.controls import Images, check_control, control, shuffled_images
+from thinkgap.data.label_sets import check_label_set, with_labels
+from thinkgap.data.present import CONTROL, LABELS, factorial, identity, orders
+from thinkgap.data.referring import referring
+from thinkgap.errors import ConfigError, DataError, LabelError
+from thinkgap.evaluation.describe import examples
+from thinkgap.prompts.build import PromptBuilder
+from thinkgap.schema import EvaluateConfig, EvaluationConfig
+from thinkgap.types import Item, Presentation
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Every item with its presentations, `identity` first."""
+
+    items: list[list[Presentation]]
+    referring: tuple[str, ...] = ()
+    """Ids of the items that were left out because an option refers to others."""
+
+
+def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
+    """All presentations of all items, as `evaluation.permutation` and `evaluation.controls` ask.
+
+    Raises:
+        ConfigError: open questions, a label set or control that does not exist, or orders that are too many.
+        DataError: no item is left.
+    """
+    asked = cfg.evaluation
+    opened = [item.id for item in items if item.answer_space == "open"]
+    if opened:
+        raise ConfigError(
+            f"dataset={cfg.dataset.name} has {len(opened)} open questions (the first: {opened[0]}), which have no "
+            "labels to read: choose a multiple-choice or yes/no data set"
+        )
+    for name in asked.permutation.label_sets:
+        check_label_set(name)
+    for name in asked.controls:
+        check_control(name)
+    if asked.permutation.factorial < 0:
+        raise ConfigError(f"evaluation.permutation.factorial={asked.permutation.factorial}: must be at least 0")
+    kept, left_out = _without_referring(items, asked.permutation.keep_referring)
+    others = shuffled_images(kept, cfg.seed)
+    choices = [item for item in kept if item.answer_space == "mcq"]
+    sample = {item.id for item in stratified_sample(choices, asked.permutation.factorial, cfg.seed)}
+    shown = [_presentations(item, asked, cfg.seed, others, item.id in sample) for item in kept]
+    _tell_empty(asked, shown)
+    return Shown(shown, left_out)
+
+
+def _without_referring(items: Sequence[Item], keep: bool) -> tuple[list[Item], tuple[str, ...]]:
+    left_out = () if keep else tuple(item.id for item in items if referring(item.choices))
+    kept = [item for item in items if item.id not in set(left_out)]
+    if left_out:
+        log.info(
+            "%d items are left out because an option refers to others (evaluation.permutation.keep_referring=false), "
+            "the first: %s",
+            len(left_out),
+            left_out[0],
+        )
+    if items and not kept:
+        raise DataError(
+            f"in all {len(items)} items an option refers to others: set evaluation.permutation.keep_referring=true"
+        )
+    return kept, left_out
+
+
+def _presentations(
+    item: Item, asked: EvaluationConfig, seed: int, others: Mapping[str, Images], in_sample: bool
+) -> list[Presentation]:
+    own = identity(item)
+    shown = orders(item, asked.permutation.orders, asked.permutations, seed)
+    # A name that is given twice would make two rows of one key.
+    lettered = [with_labels(own, name) for name in dict.fromkeys(asked.permutation.label_sets)]
+    shown += [one for one in lettered if one is not None]
+    if in_sample:
+        shown += factorial(item)
+    for name in dict.fromkeys(asked.controls):
+        changed = control(item, name, others)
+        if changed is not None:
+            shown.append(Presentation(changed, own.order, own.labels, f"{CONTROL}{name}"))
+    return shown
+
+
+def _tell_empty(asked: EvaluationConfig, shown: Sequence[Sequence[Presentation]]) -> None:
+    present = {one.name for item in shown for one in item}
+    for kind, names in ((LABELS, asked.permutation.label_sets), (CONTROL, asked.controls)):
+        for name in names:
+            if f"{kind}{name}" not in present:
+                log.warning("no item can be shown as %s%s, so there will be no figures of it", kind, name)
+
+
+def without_unread(builder: PromptBuilder, shown: Shown) -> tuple[list[list[Presentation]], dict[str, str]]:
+    """The items without the label sets that this model's tokenizer cannot read, and why: set -> reason.
+
+    A set is left out whole if its labels are not one token each for some number of options, so that no figure of it
+    stands on a part of the items. No item is left out.
+    """
+    unread: dict[str, str] = {}
+    for example in examples(builder, [one for item in shown.items for one in item if one.name.startswith(LABELS)]):
+        name = example.name.removeprefix(LABELS)
+        direct, _ = builder.text(example, builder.conditions[0])
+        try:
+            for condition in builder.conditions:
+                text, _ = builder.text(example, condition)
+                builder.read_ids(example, condition, text, direct)
+        except LabelError as error:
+            unread.setdefault(name, str(error))
+    for name, reason in unread.items():
+        log.warning("label set %s is left out: %s", name, reason)
+    names = {f"{LABELS}{name}" for name in unread}
+    return [[one for one in item if one.name not in names] for item in shown.items], unread
