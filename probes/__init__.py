@@ -1,4 +1,29 @@
-"""Linear probes on the hidden states at the read position: fits, controls and transfer.
+"""Heads on the hidden states at the read position: fits, controls and transfer.
 
-Probes read features that a scoring pass wrote and never load a language model.
+They are trained on states that a scoring pass wrote; no forward pass through the model's layers happens while one is
+trained.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thinkgap.schema import ProbeKind, TrainConfig
+
+
+def train(cfg: TrainConfig, folder: Path, group: str | None = None) -> None:
+    """Train what `cfg.probe.kind` names.
+
+    Args:
+        cfg: the composed config.
+        folder: the run's folder; a folder that holds an unfinished run of the same settings is resumed.
+        group: W&B group shared by the jobs of a sweep.
+
+    Raises:
+        ThinkgapError: anything the user can act on.
+    """
+    match cfg.probe.kind:
+        case ProbeKind.lm_head_lora:
+            from probes.lm_head_lora import run_lm_head_lora
+
+            run_lm_head_lora(cfg, folder, group)

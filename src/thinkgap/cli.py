@@ -40,7 +40,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
     for argument in arguments:
         if value_follows or argument.startswith("-") or "=" not in argument:
             prepared.append(argument)
-            if argument.startswith("~") and argument[1:] in {"model", "dataset", "trigger", "evaluation"}:
+            if argument.startswith("~") and argument[1:] in {"model", "dataset", "trigger", "evaluation", "probe"}:
                 raise ConfigError(f"{argument}: this group is needed; choose another option of it instead")
             value_follows = argument in {"--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--cfg",
                                          "-c", "--package", "-p", "--info", "-i"}  # fmt: skip

@@ -121,6 +121,19 @@ class StateDtype(Enum):
     float16 = "float16"
 
 
+class ProbeKind(Enum):
+    """What is trained on stored states."""
+
+    lm_head_lora = "lm_head_lora"
+
+
+class AdapterLoss(Enum):
+    """Over which tokens the right label's probability is taken: the whole vocabulary, or the item's labels alone."""
+
+    vocabulary = "vocabulary"
+    labels = "labels"
+
+
 class ServedApi(Enum):
     """Request format of a served model."""
 
@@ -610,9 +623,74 @@ class EvaluateConfig:
     """Seed of torch and of permutations; `dataset.seed` seeds the sample of items."""
 
 
+@dataclass
+class LoraSettings:
+    """The adapter of `probe=lm_head_lora`."""
+
+    rank: int = 32
+    """Rank of the update (the prefix study's)."""
+    alpha: int = 64
+    """The update is scaled by alpha over rank."""
+    dropout: float = 0.0
+    """Share of the state's entries that are dropped on their way into the update while it is trained."""
+
+
+@dataclass
+class ProbeConfig:
+    """What is trained on stored states, on which of them, and how."""
+
+    kind: ProbeKind = ProbeKind.lm_head_lora
+    """What is trained."""
+    conditions: Optional[List[str]] = None
+    """Conditions that get one of their own each; null is all of the run."""
+    examples: int = 3000
+    """Training items, a seeded sample (`dataset.seed`)."""
+    train_split: str = "train"
+    """Split that training items come from; what is reported is `dataset.split`."""
+    train_features: Optional[str] = None
+    """Folder of a finished run to train on; null lets the model read `examples` items of `train_split`."""
+    eval_features: Optional[str] = None
+    """Folder of a finished run to report on; null lets the model read `dataset.split`."""
+    loss: AdapterLoss = AdapterLoss.vocabulary
+    """Cross-entropy at the right label over the whole vocabulary, or over the item's labels."""
+    epochs: int = 10
+    """Passes over the training items; the last state is taken, nothing is selected."""
+    batch_size: int = 16
+    """Training items in a step."""
+    learning_rate: float = 1e-3
+    """Of AdamW, constant."""
+    weight_decay: float = 0.01
+    """Of AdamW."""
+    lora: LoraSettings = field(default_factory=LoraSettings)
+    """The adapter of `lm_head_lora`."""
+
+
+@dataclass
+class TrainConfig:
+    """Everything that `train.py` takes."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    dataset: DatasetConfig = field(default_factory=DatasetConfig)
+    trigger: TriggerConfig = field(default_factory=TriggerConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    probe: ProbeConfig = field(default_factory=ProbeConfig)
+    trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    labels: LabelVariant = LabelVariant.auto
+    """Label token variant."""
+    label_ids: LabelScope = LabelScope.shared
+    """Same label ids in every condition, or each its own."""
+    scoring: Scoring = Scoring.auto
+    """How the model reads the items, as in `evaluate.py`."""
+    seed: int = 0
+    """Seed of what is trained and of the order of its steps; `dataset.seed` seeds the samples of items."""
+
+
 def register() -> None:
     """Make the schema and the resolver that `conf/` uses known to Hydra."""
     # conf/model/local.yaml takes its name from its path, also when a sweep runs over paths.
     OmegaConf.register_new_resolver("basename", lambda path: PurePath(str(path)).name, replace=True)
     ConfigStore.instance().store(name="evaluate_schema", node=EvaluateConfig)
     ConfigStore.instance().store(name="demo_train_schema", node=DemoTrainConfig)
+    ConfigStore.instance().store(name="train_schema", node=TrainConfig)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from thinkgap.backends.hf import HFBackend
 from thinkgap.data import LoadedDataset
 from thinkgap.errors import DataError, PromptError
 from thinkgap.evaluation.describe import run_fingerprint, run_title
@@ -53,8 +54,16 @@ class Finished:
         return self.report.table
 
 
-def run_native(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> Finished:
+def run_native(
+    cfg: EvaluateConfig, folder: Path, group: str | None = None, backend: HFBackend | None = None
+) -> Finished:
     """Measure every condition on the same items; print the table and leave it in `folder`.
+
+    Args:
+        cfg: the settings.
+        folder: the run's folder.
+        group: W&B group.
+        backend: the model of `cfg`, for a caller that has loaded it.
 
     Raises:
         ThinkgapError: bad settings, data, model, labels or folder.
@@ -70,13 +79,13 @@ def run_native(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> F
         tags=tags,
         folder=folder,
     ) as tracker:
-        finished = _measure(cfg, folder)
+        finished = _measure(cfg, folder, backend)
         _mirror(tracker, finished)
     return finished
 
 
-def _measure(cfg: EvaluateConfig, folder: Path) -> Finished:
-    prepared = prepare(cfg)
+def _measure(cfg: EvaluateConfig, folder: Path, backend: HFBackend | None) -> Finished:
+    prepared = prepare(cfg, backend)
     run = RunFolder(folder)
     with run.held():
         fingerprint = run_fingerprint(

@@ -70,8 +70,13 @@ def run_predict(
     return predicted
 
 
-def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = ()) -> pl.Trainer:
-    """A Trainer that only predicts and leaves logging, checkpoints and progress to this tool.
+def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = (), **fitting: Any) -> pl.Trainer:
+    """A Trainer that leaves logging, checkpoints and progress to this tool.
+
+    Args:
+        cfg: where it runs.
+        callbacks: what follows its loop.
+        fitting: further arguments of Lightning's Trainer, for one that fits.
 
     Raises:
         ConfigError: an accelerator or strategy that this machine does not have.
@@ -87,6 +92,7 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = ()) -> p
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
+            **fitting,
         )
     except (MisconfigurationException, ValueError, RuntimeError) as error:
         raise ConfigError(

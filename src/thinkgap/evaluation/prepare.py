@@ -60,8 +60,12 @@ class Prepared:
         return [condition.name for condition in self.builder.conditions]
 
 
-def prepare(cfg: EvaluateConfig) -> Prepared:
+def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None) -> Prepared:
     """Check settings, read items, load the model, and try one prompt of each kind.
+
+    Args:
+        cfg: the settings.
+        backend: the model of `cfg`, for a caller that has loaded it (`load_model`).
 
     Raises:
         ThinkgapError: bad settings, data, model or labels.
@@ -74,7 +78,8 @@ def prepare(cfg: EvaluateConfig) -> Prepared:
     loaded = load_dataset_items(cfg.dataset)
     _tell(loaded)
     shown = presentations_of(cfg, loaded.items)
-    backend = _load_model(cfg, loaded)
+    backend = backend or load_model(cfg)
+    _refuse_images(cfg, loaded, backend)
     builder = PromptBuilder(
         backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
     )
@@ -165,21 +170,28 @@ def _on_accelerator(cfg: EvaluateConfig) -> bool:
     return cfg.trainer.accelerator != "cpu" and torch.accelerator.is_available()
 
 
-def _load_model(cfg: EvaluateConfig, loaded: LoadedDataset) -> HFBackend:
+def load_model(cfg: EvaluateConfig) -> HFBackend:
+    """The model of `cfg`, checked.
+
+    Raises:
+        ThinkgapError: what `load_backend` raises.
+    """
     import torch
 
     quiet_libraries()
     torch.manual_seed(cfg.seed)
-    backend = load_backend(
+    return load_backend(
         cfg.model,
         cfg.prompt,
         on_accelerator=_on_accelerator(cfg),
         cache_dir=cfg.paths.cache_dir,
     )
+
+
+def _refuse_images(cfg: EvaluateConfig, loaded: LoadedDataset, backend: HFBackend) -> None:
     with_image = sum(bool(item.images) for item in loaded.items)
     if with_image and not backend.fmt.is_vision:
         raise ConfigError(
             f"{with_image} of {len(loaded.items)} items have images and model={cfg.model.name} reads text only: "
             "set dataset.images=none, or choose an image-text model"
         )
-    return backend

@@ -30,6 +30,7 @@ LIBRARIES = (
     "numpy",
     "omegaconf",
     "pandas",
+    "peft",
     "pillow",
     "pyarrow",
     "pytorch-lightning",
