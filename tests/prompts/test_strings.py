@@ -38,7 +38,7 @@ def hand_made() -> PreparedPrompt:
 def test_strings_are_what_follows_directs_prompt_in_every_condition(
     placement: Placement, blank: str, tiny_backend: Callable[[str], Any]
 ) -> None:
-    """After `assistant\\n` the option stands bare, after an option's text it is joined by a blank."""
+    """At the start of a turn the option stands bare, after an option's text it is joined by a blank."""
     backend = tiny_backend("llama")
     made = builder(backend, placement)
     item = shown(mcq(choices=("twelve", "größer als zwölf", "three hundred and seven")))
@@ -116,7 +116,9 @@ def test_each_proper_prefix_is_one_prompt_with_the_tokens_that_may_follow() -> N
 
 
 def test_sums_by_hand() -> None:
-    """A table of next-token probabilities (trap 41): p(5) = 1/2, p(4) = 1/8; after 5: p(6) = 1/4, p(7) = 1/16; p(8) = 1.
+    """A table of next-token probabilities (trap 41).
+
+    p(5) = 1/2, p(4) = 1/8; after 5: p(6) = 1/4, p(7) = 1/16; after 5 7: p(8) = 1.
 
     5 6: 1/2 * 1/4 = 1/8. 5 7 8: 1/2 * 1/16 * 1 = 1/32. 5 alone, which opens both: 1/2, no end of string. 4: 1/8.
     """
