@@ -67,17 +67,27 @@ def _check_own_texts(builder: PromptBuilder) -> None:
     """Texts of the settings, unlike an item's, may not exclude items: they are refused."""
     for condition in builder.conditions:
         for text in (condition.text, condition.user_suffix, condition.prefill, condition.soft_switch):
-            _refuse_control(builder, text, f"condition {condition.name}")
+            refuse_control(builder, text, f"condition {condition.name}")
         if condition.thinking is Thinking.enabled and not builder.fmt.can_think:
             raise ConfigError(
                 f"condition {condition.name} asks for thinking, and {builder.fmt.name} has no switch for it: leave the "
                 "condition out, or describe the switch in model.thinking"
             )
-    _refuse_control(builder, builder.system or "", "prompt.system")
-    _refuse_control(builder, builder.instruction, "prompt.instruction")
+    refuse_control(builder, builder.system or "", "prompt.system")
+    refuse_control(builder, builder.instruction, "prompt.instruction")
 
 
-def _refuse_control(builder: PromptBuilder, text: str, what: str) -> None:
+def refuse_control(builder: PromptBuilder, text: str, what: str) -> None:
+    """Refuse a text of the settings that spells out a control token.
+
+    Args:
+        builder: for the model's tokens.
+        text: the setting.
+        what: its name.
+
+    Raises:
+        ConfigError: it does.
+    """
     control = builder.fmt.control_token_in(text)
     if control is not None:
         raise ConfigError(f"{what}: its text contains {control!r}, a control token of {builder.fmt.name}; take it out")

@@ -38,12 +38,20 @@ def assemble(presentation: Presentation, condition: Condition, instruction: str 
         instruction: an extra line after the choices (`prompt.instruction`), prefix study only.
     """
     if condition.kind == "mode":
-        return Turns(inertia_user_turn(presentation, condition), condition.prefill)
+        return _asked(inertia_lines(presentation), presentation, condition)
     lines = prefix_lines(presentation) + ([instruction] if instruction else [])
-    if condition.text and condition.placement is not Placement.assistant:
-        lines.append(condition.text)
-    prefill = condition.text if condition.placement is Placement.assistant else ""
-    return Turns("\n".join(lines), prefill)
+    return _asked(lines, presentation, condition)
+
+
+def assemble_premise(presentation: Presentation, condition: Condition, premise: str) -> Turns:
+    """Text of both turns with `premise` in place of the item: what the condition adds stays, and nothing else.
+
+    Args:
+        presentation: the item; only a mode's answer-format line depends on it.
+        condition: trigger or mode.
+        premise: text that stands for context, question and options.
+    """
+    return _asked([premise], presentation, condition)
 
 
 def option_lines(presentation: Presentation) -> list[str]:
@@ -62,24 +70,29 @@ def prefix_lines(presentation: Presentation) -> list[str]:
     return [text for text in (item.context, item.question) if text] + option_lines(presentation)
 
 
-def inertia_user_turn(presentation: Presentation, condition: Condition) -> str:
-    """The inertia study's single user message, lines joined by newlines (study B, prompt assembly).
+def inertia_lines(presentation: Presentation) -> list[str]:
+    """Lines of the inertia study's single user message before what the mode adds (study B, prompt assembly).
 
     What is empty gets no line, as in `prefix_lines`.
     """
     item = presentation.item
-    lines = [condition.soft_switch] if condition.soft_switch else []
-    if item.context:
-        lines.append(f"Context: {item.context}")
+    lines = [f"Context: {item.context}"] if item.context else []
     if item.question:
         lines.append(f"Question: {item.question}")
     options = option_lines(presentation)
-    if options:
-        lines += ["Options:", *options]
-    if condition.text:
-        lines.append(condition.text)
-    lines.append(answer_format(presentation, condition) + condition.user_suffix)
-    return "\n".join(lines)
+    return [*lines, "Options:", *options] if options else lines
+
+
+def _asked(lines: list[str], presentation: Presentation, condition: Condition) -> Turns:
+    """Both turns of a condition around the lines of what is asked, joined by newlines."""
+    if condition.kind == "mode":
+        opening = [condition.soft_switch] if condition.soft_switch else []
+        instruction = [condition.text] if condition.text else []
+        last = answer_format(presentation, condition) + condition.user_suffix
+        return Turns("\n".join([*opening, *lines, *instruction, last]), condition.prefill)
+    if condition.placement is Placement.assistant:
+        return Turns("\n".join(lines), condition.text)
+    return Turns("\n".join([*lines, condition.text] if condition.text else lines))
 
 
 def answer_format(presentation: Presentation, condition: Condition) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+
+import torch
 
 from thinkgap.prompts.build import PreparedPrompt, digest
 
@@ -29,14 +30,9 @@ def extend(
         input_ids=(*prompt.input_ids, *ids),
         label_ids=prompt.label_ids if label_ids is None else tuple(map(tuple, label_ids)),
     )
-    tensors = {name: _extended(value, before, len(ids)) for name, value in prepared.tensors.items()}
+    # Of a processor's tensors, those of shape [1, T] go with the tokens, and 0 stands for text (`backends.hf.collate`).
+    tensors = {
+        name: torch.nn.functional.pad(value, (0, len(ids))) if value.shape == (1, before) else value
+        for name, value in prepared.tensors.items()
+    }
     return PreparedPrompt(replace(longer, sha256=digest(longer)), tensors)
-
-
-def _extended(value: Any, before: int, more: int) -> Any:
-    # Of a processor's tensors, those of shape [1, T] go with the tokens; 0 stands for text (see `backends.hf.collate`).
-    if value.shape != (1, before):
-        return value
-    longer = value.new_zeros((1, before + more))
-    longer[:, :before] = value
-    return longer

@@ -48,8 +48,8 @@ def natural_variant(before: str, joiner: str) -> LabelVariant:
 
 def label_tokens(tokenize: Tokenize, text: str, label: str) -> LabelTokens:
     """Spellings of `label` right after `text`, found by tokenising both whole, never in pieces."""
-    bare_pieces = _continuation(tokenize, text, label)
-    spaced_pieces = _continuation(tokenize, text, " " + label)
+    bare_pieces = continuation(tokenize, text, label)
+    spaced_pieces = continuation(tokenize, text, " " + label)
     return LabelTokens(
         label,
         bare_pieces[0] if len(bare_pieces) == 1 else None,
@@ -118,7 +118,7 @@ def _refusal(label: str, pieces: tuple[int, ...], model: str, way_out: str) -> L
     )
 
 
-def _continuation(tokenize: Tokenize, text: str, addition: str) -> tuple[int, ...]:
+def continuation(tokenize: Tokenize, text: str, addition: str) -> tuple[int, ...]:
     """Ids that `addition` adds to `text`.
 
     Where the tokenizer merges the two at the joint ("foo" + "A" -> "fooA"; some also re-split the white space

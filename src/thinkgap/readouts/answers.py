@@ -12,7 +12,7 @@ import numpy as np
 
 from thinkgap import metrics
 from thinkgap.metrics import Estimate, PairedDifference
-from thinkgap.readouts.frames import accuracy_difference, groups_of, has, joined, rows_of, values, where
+from thinkgap.readouts.frames import OTHER, accuracy_difference, groups_of, has, paired, rows_of, values, where
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 from thinkgap.readouts.verdict import ALIGNED, GENERATION, NATIVE
 
@@ -133,10 +133,11 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
     rows = rows_of(frame, GENERATION, condition)
     groups = groups_of(rows)
     parsed = values(rows, "pred_slot") >= 0
-    native = joined(rows_of(frame, NATIVE, condition), rows, ["pred_slot"])
-    stated = where(native, native["pred_slot_second"] >= 0)
+    native = rows_of(frame, NATIVE, condition)
+    both = paired(rows, native, ["pred_slot"])
+    stated = where(both, both["pred_slot"] >= 0)
     tokens = values(replies, "n_tokens")
-    forced = joined(rows_of(frame, NATIVE, condition), replies.assign(pred_slot=replies["forced_slot"]), ["pred_slot"])
+    forced = paired(native, replies.assign(pred_slot=replies["forced_slot"]), ["pred_slot"])
     return (
         condition,
         len(rows),
@@ -146,8 +147,8 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
         metrics.rate(np.asarray(replies["finish"]) == "length"),
         metrics.mean(tokens),
         float(np.median(tokens)),
-        _rate(stated, stated["pred_slot_first"] != stated["pred_slot_second"]),
-        _rate(forced, forced["pred_slot_first"] == forced["pred_slot_second"]),
+        _rate(stated, stated["pred_slot"] != stated[f"pred_slot{OTHER}"]),
+        _rate(forced, forced["pred_slot"] == forced[f"pred_slot{OTHER}"]),
         float(values(replies, "forced_difference").max()),
     )
 
@@ -155,11 +156,11 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
 def _aligned(frame: pd.DataFrame, condition: str) -> tuple[Cell, Cell, Cell]:
     rows = rows_of(frame, ALIGNED, condition)
     read = where(rows, rows["pred_slot"] >= 0)
-    both = joined(read, rows_of(frame, GENERATION, condition), ["pred_slot"])
-    stated = where(both, both["pred_slot_second"] >= 0)
+    both = paired(read, rows_of(frame, GENERATION, condition), ["pred_slot"])
+    stated = where(both, both[f"pred_slot{OTHER}"] >= 0)
     return (
         metrics.mean(values(read, "label_mass"), groups_of(read)),
-        _rate(stated, stated["pred_slot_first"] == stated["pred_slot_second"]),
+        _rate(stated, stated["pred_slot"] == stated[f"pred_slot{OTHER}"]),
         len(rows) - len(read),
     )
 

@@ -13,13 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thinkgap import metrics
+from thinkgap.errors import StoreError
 from thinkgap.metrics import PairedDifference
+from thinkgap.readouts.sheet import by_condition
+from thinkgap.store.records import KEY
 
 if TYPE_CHECKING:
     import pandas as pd
 
 IDENTITY = "identity"
 """The presentation in the source's order, under which readouts are compared with each other."""
+
+OTHER = "_reference"
+"""What the names of the other side's columns end in where rows are paired."""
+
+_ROW = ["item_id", "presentation"]
 
 
 def frame_of(records: pa.Table) -> pd.DataFrame:
@@ -49,19 +57,47 @@ def has(frame: pd.DataFrame, readout: str) -> bool:
     return bool((frame["readout"] == readout).any())
 
 
-def joined(first: pd.DataFrame, second: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Rows of the same item and presentation: `group_id`, and each of `columns` as COLUMN_first and COLUMN_second."""
-    key = ["item_id", "presentation"]
-    left, right = first.filter([*key, "group_id", *columns]), second.filter([*key, *columns])
-    return left.merge(right, on=key, suffixes=("_first", "_second"), validate="one_to_one")
+def parts_of(
+    frame: pd.DataFrame, readout: str, conditions: Sequence[str], presentation: str | None = None
+) -> dict[str, pd.DataFrame]:
+    """Rows of one readout by condition, in the run's order; conditions without rows are not there.
+
+    Args:
+        frame: records of one run.
+        readout: whose rows.
+        conditions: the run's order; others follow as they come.
+        presentation: how the items were shown; None takes every way.
+
+    Raises:
+        StoreError: a key that occurs twice.
+    """
+    kept = frame["readout"].to_numpy() == readout
+    if presentation is not None:
+        kept &= frame["presentation"].to_numpy() == presentation
+    rows = frame.loc[kept]
+    repeated = rows.duplicated(list(KEY))
+    if repeated.any():
+        key = tuple(rows.loc[repeated, list(KEY)].iloc[0])
+        raise StoreError(f"records for {key} occur twice; merge the shards of a run before making its sheets")
+    parts = {str(name): part for name, part in rows.groupby("condition", sort=False)}
+    return {name: parts[name] for name in by_condition(conditions, list(parts))}
+
+
+def paired(part: pd.DataFrame, base: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Rows with one item and presentation in both: `columns` of `part`, those of `base` ending in `OTHER`, `group_id`.
+
+    Rows that one side lacks are left out.
+    """
+    own = part.filter([*_ROW, "group_id", *columns])
+    return own.merge(base.filter([*_ROW, *columns]), on=_ROW, suffixes=("", OTHER), validate="one_to_one")
 
 
 def accuracy_difference(first: pd.DataFrame, second: pd.DataFrame) -> PairedDifference | None:
     """Accuracy of `second` minus that of `first` on the rows that both have; None if there are none."""
-    both = joined(first, second, ["correct"])
+    both = paired(second, first, ["correct"])
     if not len(both):
         return None
-    return metrics.paired_difference(values(both, "correct_first"), values(both, "correct_second"), groups_of(both))
+    return metrics.paired_difference(values(both, f"correct{OTHER}"), values(both, "correct"), groups_of(both))
 
 
 def groups_of(frame: pd.DataFrame) -> NDArray[Any]:

@@ -40,8 +40,8 @@ def in_short(table: Table) -> str:
 
 
 def mass_text(value: float) -> str:
-    """A mean probability, readable also where it is tiny."""
-    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
+    """A mean probability, or a difference of two, readable also where it is tiny."""
+    return f"{value:.3f}" if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
 
 
 def _rows(n: int) -> str:

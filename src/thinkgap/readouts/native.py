@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
+from thinkgap.readouts.rows import answer_record, best_slot
 from thinkgap.scoring.engine import Scored
 from thinkgap.types import Record
 
@@ -20,31 +21,10 @@ def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
         decode: token id -> text.
     """
     prompt, reading = scored.prompt, scored.reading
-    presentation, item = prompt.presentation, prompt.presentation.item
     assert reading.gold_rank is not None, "a question with labels has a right one"
-    best = max(reading.label_logprobs)
-    tied = [slot for slot, logprob in enumerate(reading.label_logprobs) if logprob == best]
-    slot = tied[0] if len(tied) == 1 else tied[_draw(f"{item.id}\0{presentation.name}", len(tied))]
-    gold_slot = presentation.gold_slot
-    content = presentation.order[slot]
-    return Record(
-        item_id=item.id,
-        presentation=presentation.name,
-        condition=prompt.condition.name,
-        readout=READOUT,
-        group_id=item.group_id,
-        split=item.split,
-        subject=item.subject,
-        k=presentation.k,
-        order=presentation.order,
-        labels=presentation.labels,
-        gold_slot=gold_slot,
-        gold_content=presentation.order[gold_slot],
-        pred_slot=slot,
-        pred_content=content,
-        correct=slot == gold_slot,
-        tied=len(tied) > 1,
-        label_logprobs=reading.label_logprobs,
+    slot, tied = best_slot(prompt.presentation, reading.label_logprobs)
+    return replace(
+        answer_record(prompt, READOUT, slot, tied=tied, scores=reading.label_logprobs),
         label_mass=reading.label_mass,
         label_token_ids=prompt.label_ids,
         top_token_id=reading.top_token_id,
@@ -59,15 +39,4 @@ def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
         top_logprobs=tuple(logprob for _, logprob in reading.top_tokens),
         lens_label_logprobs=tuple(layer.label_logprobs for layer in scored.lens),
         lens_label_mass=tuple(layer.label_mass for layer in scored.lens),
-        n_tokens=len(prompt.input_ids),
-        n_image_tokens=prompt.n_image_tokens,
-        prompt_sha256=prompt.sha256,
     )
-
-
-def _draw(key: str, n: int) -> int:
-    """A stable draw from 0..n-1.
-
-    Half-precision logits tie often; taking the first of the tied would count as a preference for the first slot.
-    """
-    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % n
