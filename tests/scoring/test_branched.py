@@ -144,7 +144,7 @@ def test_expanding_leaves_the_cache_as_it_is(tiny_backend: Callable[[str], Any])
     """Layers are shared until they grow, so growing one copy must not be seen in another."""
     backend = tiny_backend("gemma3")
     planned = plan_prompts(backend, from_ids(range(3, 30), range(60, 90)))
-    cache = branched._new_cache(backend)
+    cache = branched.new_cache(backend)
     branched._forward(backend, planned, [(0, 20)], 0, cache)
     before = [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
     for entries in ([0], [0, 0, 0]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,17 @@ from thinkgap.scoring.capture import Capture, Rows, Wanted
 from thinkgap.scoring.packed import Planned, image_tensors
 
 
+@dataclass(frozen=True)
+class LeafPass:
+    """The last pass of some prompts of a trie."""
+
+    prompts: list[int]
+    """Prompts by their number in the plan, a row each; of equal prompts one stands for all."""
+    rows: Rows
+    cache: Any | None
+    """Their keys and values if they were asked for: a prompt's own stand before what pads it."""
+
+
 @torch.inference_mode()
 def forward_branched(backend: HFBackend, batch: Sequence[Planned], wanted: Wanted | None = None) -> Rows:
     """Logits, and states if `wanted`, of every prompt of `batch`, trie after trie."""
@@ -29,30 +41,55 @@ def forward_branched(backend: HFBackend, batch: Sequence[Planned], wanted: Wante
 
 def _branches(backend: HFBackend, planned: Planned, wanted: Wanted | None) -> Rows:
     """The prompts of one trie."""
+    passes = leaf_passes(backend, planned, wanted)
+    rows = _joined([one.rows for one in passes])
+    # Equal prompts were computed once.
+    order = [prompt for one in passes for prompt in one.prompts]
+    by_read = {int(planned.trie.reads[prompt]): row for row, prompt in enumerate(order)}
+    chosen = torch.tensor([by_read[read] for read in planned.trie.reads.tolist()])
+    states = None if rows.states is None else rows.states[chosen.to(rows.states.device)]
+    return Rows(rows.logits[chosen.to(rows.logits.device)], states)
+
+
+@torch.inference_mode()
+def leaf_passes(
+    backend: HFBackend, planned: Planned, wanted: Wanted | None = None, *, keep: bool = False
+) -> list[LeafPass]:
+    """Compute the prefixes that the prompts of a trie share, then the rest of each.
+
+    Args:
+        backend: the model.
+        planned: the prompts and their trie.
+        wanted: states to keep.
+        keep: whether to keep the cache of each last pass, so that its prompts can be continued.
+    """
     levels = planned.levels
     root = None
     if levels.root:
-        root = _new_cache(backend)
+        root = new_cache(backend)
         _forward(backend, planned, [(0, levels.root)], 0, root)
-    order, found = [], []
+    # A window that slides over padding would lose tokens that are still to be seen.
+    unpadded = keep and any(layer.is_sliding for layer in new_cache(backend).layers)
+    found = []
     for stems in levels.groups:
         stop = stems[0].stop
         cache = root
         if stop > levels.root:
-            cache = _new_cache(backend) if root is None else _expanded(root, [0] * len(stems))
+            cache = new_cache(backend) if root is None else _expanded(root, [0] * len(stems))
             _forward(backend, planned, [(stem.leaves[0], stop) for stem in stems], levels.root, cache)
-        leaves = [leaf for stem in stems for leaf in stem.leaves]
-        if cache is not None:
-            cache = _expanded(cache, [number for number, stem in enumerate(stems) for _ in stem.leaves])
-        rows = [(leaf, len(planned.prompts[leaf].prompt.input_ids)) for leaf in leaves]
-        found.append(_forward(backend, planned, rows, stop, cache, wanted))
-        order += leaves
-    rows = _joined(found)
-    # Equal prompts were computed once.
-    by_read = {int(planned.trie.reads[leaf]): row for row, leaf in enumerate(order)}
-    chosen = torch.tensor([by_read[read] for read in planned.trie.reads.tolist()])
-    states = None if rows.states is None else rows.states[chosen.to(rows.states.device)]
-    return Rows(rows.logits[chosen.to(rows.logits.device)], states)
+        leaves = [
+            (number, leaf, len(planned.prompts[leaf].prompt.input_ids))
+            for number, stem in enumerate(stems)
+            for leaf in stem.leaves
+        ]
+        for length in sorted({length for *_, length in leaves}) if unpadded else (None,):
+            part = [leaf for leaf in leaves if length in (None, leaf[-1])]
+            own = new_cache(backend) if keep and cache is None else None
+            if cache is not None:
+                own = _expanded(cache, [number for number, *_ in part])
+            rows = _forward(backend, planned, [(leaf, end) for _, leaf, end in part], stop, own, wanted)
+            found.append(LeafPass([leaf for _, leaf, _ in part], rows, own if keep else None))
+    return found
 
 
 def _forward(
@@ -121,7 +158,8 @@ def _images(
     return found
 
 
-def _new_cache(backend: HFBackend) -> Any:
+def new_cache(backend: HFBackend) -> Any:
+    """An empty cache with the kinds of layers that the model has."""
     from transformers import DynamicCache
 
     return DynamicCache(config=backend.model.config)

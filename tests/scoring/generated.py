@@ -1,0 +1,47 @@
+"""What shared decoding must reproduce: `model.generate` on each prompt alone, with nothing but greedy search set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import GenerationConfig
+
+from thinkgap.backends.hf import collate
+from thinkgap.prompts.build import PreparedPrompt
+
+
+def generate(backend: Any, prepared: PreparedPrompt, cap: int, stops: Sequence[int] = ()) -> list[int]:
+    """New tokens, the stop token among them."""
+    model = backend.model
+    if hasattr(model.model, "rope_deltas"):
+        model.model.rope_deltas = None
+    inputs = {key: value.to(backend.device) for key, value in collate([prepared], backend.pad_id).items()}
+    own, model.generation_config = model.generation_config, GenerationConfig()
+    try:
+        output = model.generate(
+            **inputs,
+            generation_config=GenerationConfig(max_new_tokens=cap, do_sample=False, eos_token_id=list(stops) or None),
+        )
+    finally:
+        model.generation_config = own
+    return output[0, len(prepared.prompt.input_ids) :].tolist()
+
+
+def stops_of(replies: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """A token that ends about half of `replies`, and not with their first token; random weights rarely write an end."""
+    half = len(replies) / 2
+    hits = Counter(token for reply in replies for token in set(reply[1:]) - {reply[0]})
+    return (min(hits, key=lambda token: (abs(hits[token] - half), token)),)
+
+
+def split(tokens: Sequence[int], stops: Sequence[int]) -> tuple[tuple[int, ...], str]:
+    """A generated row as a reply's tokens and finish."""
+    return (tuple(tokens[:-1]), "stop") if tokens[-1] in stops else (tuple(tokens), "length")
+
+
+def same_parameters(model: Any) -> torch.Tensor:
+    """A sum over all weights, to see that nothing wrote into them."""
+    return torch.stack([parameter.double().sum() for parameter in model.parameters()]).sum()
