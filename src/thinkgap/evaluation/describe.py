@@ -183,6 +183,9 @@ def run_fingerprint(
             # Rows that are done are not captured again, so their states must be where and as the others will be.
             "state_dtype": state_dtype(cfg, engine) if engine.state_names else None,
             "cells_dir": cfg.paths.cells_dir if engine.state_names else None,
+            "reasoning_tokens": None if engine.options.reasoning is None else asdict(engine.options.reasoning),
+            "likelihood": _json(asdict(cfg.evaluation.likelihood)),
+            "generation": _json(asdict(cfg.evaluation.generation)),
         },
         "prompts": {one["name"]: one["example_prompt_sha256"] for one in described},
         "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},

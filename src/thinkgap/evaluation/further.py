@@ -1,40 +1,66 @@
 """The readouts that follow the native one, over the same prompts: option likelihood, generation, labels after replies.
 
-Each leaves its side table first and its records after it, so that a run killed in between computes them again from
-finished cells and replies. Knows the order of things; what is read is in `likelihood` and `replies`.
+Knows the order of things and what the manifest says of them; what is read is `likelihood_run`'s and `replies`' matter.
 """
 
 from __future__ import annotations
 
-import logging
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from thinkgap.evaluation.likelihood import LIKELIHOODS
+from thinkgap.data.referring import referring
+from thinkgap.errors import PromptError
+from thinkgap.evaluation.likelihood_run import run_likelihoods
 from thinkgap.evaluation.prepare import Prepared
-from thinkgap.evaluation.reuse import Reuse
-from thinkgap.readouts.frames import IDENTITY
-from thinkgap.readouts.verdict import ALIGNED, GENERATION, NATIVE
+from thinkgap.evaluation.replies import run_replies
 from thinkgap.schema import EvaluateConfig
 from thinkgap.store.run_folder import RunFolder
 
-log = logging.getLogger(__name__)
 
-_SHARD_RECORDS = 4096
+@dataclass
+class Further:
+    """What was done beyond the native readout."""
+
+    described: dict[str, Any] = field(default_factory=dict)
+    """For the manifest, by readout."""
+    excluded: dict[str, dict[str, PromptError]] = field(default_factory=dict)
+    """Readout -> item id -> why it was left out there."""
 
 
-def read_further(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, reuse: Reuse) -> dict[str, Any]:
-    """Read what `cfg` asks for beyond the native readout and write it into `run`.
+def read_further(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, left_out: set[str]) -> Further:
+    """Read what `cfg` asks for beyond the native readout and write it into `run`; what is there already is kept.
 
-    Returns:
-        What the manifest says of it; empty if nothing was left to do.
+    Args:
+        cfg: the settings.
+        prepared: the run.
+        run: its folder.
+        left_out: items that the native readout excluded.
+
+    Raises:
+        ThinkgapError: what the readouts raise.
     """
-    finished = run.finished_keys()
-    done = {item for item, presentation, _, readout in finished if (presentation, readout) == (IDENTITY, NATIVE)}
-    asked = [item[0] for item in prepared.items if item[0].item.id in done]
-    described: dict[str, Any] = {}
-    if cfg.evaluation.likelihood.enabled and _left(asked, prepared.names, LIKELIHOODS, finished):
-        described["likelihood"] = _likelihood(cfg, prepared, run, reuse, asked, finished)
-    readouts = (GENERATION, ALIGNED) if cfg.evaluation.generation.aligned else (GENERATION,)
-    if cfg.evaluation.generation.enabled and _left(asked, prepared.names, readouts, finished):
-        described["generation"] = _generation(cfg, prepared, run, reuse, asked, finished)
-    return described
+    done = Further()
+    asked = [item[0] for item in prepared.items if item[0].item.id not in left_out]
+    if cfg.evaluation.likelihood.enabled:
+        done.excluded["likelihood"] = run_likelihoods(cfg, prepared.engine, prepared.builder, asked, run)
+    if cfg.evaluation.generation.enabled:
+        done.described["generation"] = run_replies(cfg, prepared, asked, run)
+    return done
+
+
+def report_settings(cfg: EvaluateConfig, prepared: Prepared) -> dict[str, Any]:
+    """What the tables of a run need to know of it beside its records, as JSON data (`readouts.report`)."""
+    asked, reasoning = cfg.evaluation, prepared.engine.options.reasoning
+    return {
+        "kind": asked.kind.name,
+        "requests": {condition.name: condition.requests.name for condition in prepared.builder.conditions},
+        "thresholds": asdict(asked.verdict),
+        "draws": asked.draws,
+        "seed": cfg.seed,
+        "prior_share": asked.permutation.prior_share,
+        "referring": [item[0].item.id for item in prepared.items if referring(item[0].item.choices)],
+        "unread": prepared.unread,
+        "reasoning_ids": [] if reasoning is None else list(reasoning.all),
+        "strict_ids": [] if reasoning is None else list(reasoning.strict),
+        "cue": asked.generation.cue,
+    }

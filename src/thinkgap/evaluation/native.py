@@ -18,10 +18,11 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.data import LoadedDataset
 from thinkgap.errors import DataError, PromptError
 from thinkgap.evaluation.describe import run_fingerprint, run_title
+from thinkgap.evaluation.further import read_further, report_settings
 from thinkgap.evaluation.predict import run_predict
 from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.evaluation.reuse import Reuse, open_cells
-from thinkgap.readouts.native import READOUT
+from thinkgap.readouts.frames import NATIVE
 from thinkgap.readouts.report import Report, report_markdown, report_of_run
 from thinkgap.readouts.sheet import sheet_dicts
 from thinkgap.readouts.table import Table
@@ -69,7 +70,13 @@ def run_native(
         ThinkgapError: bad settings, data, model, labels or folder.
     """
     setup_logging()
-    tags = [cfg.model.name, cfg.dataset.name, READOUT, cfg.trigger.placement.name, *cfg.trigger.conditions]
+    tags = [
+        cfg.model.name,
+        cfg.dataset.name,
+        cfg.evaluation.kind.name,
+        cfg.trigger.placement.name,
+        *cfg.trigger.conditions,
+    ]
     with wandb_run(
         cfg.logger,
         config=plain(asdict(cfg)),
@@ -107,7 +114,7 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
     engine, total = prepared.engine, len(prepared.items)
     stored = _stored_manifest(run.path)
     session = {"started": datetime.now(UTC), "finished": None, "prompts": 0, "seconds": 0.0}
-    finished_items = run.finished_items(prepared.names, READOUT)
+    finished_items = run.finished_items(prepared.names, NATIVE)
     dataset = PromptDataset(prepared.items, prepared.builder, engine, finished_items)
     sample = Sample(cfg.evaluation.verify, cfg.seed)
     before = time.monotonic()
@@ -117,6 +124,8 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
     excluded = predicted.excluded
     _tell_excluded(excluded, total)
     n_items = total - len(excluded)
+    further = read_further(cfg, prepared, run, set(excluded))
+    nothing_new = not run.has_shards and bool(stored.get("finished"))
     run.merge(
         prepared.names,
         RecordFacts(
@@ -124,9 +133,10 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
             run_title(cfg, n_items, prepared.described[0]["natural_variant"]),
             prepared.names[0],
             dict(Counter(reason.kind for reason in excluded.values())),
+            report_settings(cfg, prepared),
         ),
     )
-    if predicted.n_prompts == 0 and stored.get("finished"):
+    if nothing_new:
         if cfg.evaluation.verify:
             log.warning(
                 "nothing was left to score, so evaluation.verify had nothing to check: use another hydra.run.dir"
@@ -151,10 +161,17 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
             "dataset": _describe_dataset(prepared.loaded),
             "conditions": prepared.described,
             "excluded": [{"item": item, "reason": str(reason)} for item, reason in excluded.items()],
+            "excluded_from": {
+                readout: [{"item": item, "reason": str(reason)} for item, reason in reasons.items()]
+                for readout, reasons in further.excluded.items()
+            },
+            "left_out_referring": list(prepared.referring),
+            "unread_label_sets": prepared.unread,
             "n_items": n_items,
             "image_tokens": image_tokens,
             **reuse.describe(),
             "scoring": engine.describe() | {"verified": verified.as_dict() if verified is not None else None},
+            **further.described,
             "session": session,
         },
         started=session["started"],

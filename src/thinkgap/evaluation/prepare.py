@@ -103,7 +103,14 @@ def _check_settings(cfg: EvaluateConfig) -> None:
             "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
             "model.device_map=auto, and use -m for several models or data sets"
         )
-    for name, least in (("batch_size", 1), ("batch_tokens", 1), ("permutations", 1), ("verify", 0), ("top_k", 0)):
+    for name, least in (
+        ("batch_size", 1),
+        ("batch_tokens", 1),
+        ("permutations", 1),
+        ("verify", 0),
+        ("top_k", 0),
+        ("draws", 100),
+    ):
         if (value := getattr(cfg.evaluation, name)) is not None and value < least:
             raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
     if cfg.evaluation.capture.enabled and not cfg.evaluation.reuse:

@@ -12,9 +12,20 @@ import numpy as np
 
 from thinkgap import metrics
 from thinkgap.metrics import Estimate, PairedDifference
-from thinkgap.readouts.frames import OTHER, accuracy_difference, groups_of, has, paired, rows_of, values, where
+from thinkgap.readouts.frames import (
+    ALIGNED,
+    GENERATION,
+    NATIVE,
+    OTHER,
+    accuracy_difference,
+    groups_of,
+    has,
+    paired,
+    rows_of,
+    values,
+    where,
+)
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
-from thinkgap.readouts.verdict import ALIGNED, GENERATION, NATIVE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +50,7 @@ def generation_sheets(
 
     Args:
         frame: records of a run.
-        replies: its side table of replies (`store.replies_table`), one row per item and condition.
+        replies: its side table of replies (`store.side.REPLIES`), one row per item and condition.
         conditions: in the run's order.
         reference: condition that differences are taken to.
     """

@@ -21,6 +21,9 @@ from thinkgap.store.records import KEY
 if TYPE_CHECKING:
     import pandas as pd
 
+NATIVE, GENERATION, ALIGNED = "native", "generation", "aligned"
+"""Readouts: the label at the next token, the answer that the reply states, the label after the reply."""
+
 IDENTITY = "identity"
 """The presentation in the source's order, under which readouts are compared with each other."""
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from thinkgap import metrics
 from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate
-from thinkgap.readouts.frames import parts_of
-from thinkgap.readouts.native import READOUT
+from thinkgap.readouts.frames import IDENTITY, NATIVE, parts_of
 from thinkgap.readouts.rows import drawn
 from thinkgap.readouts.sheet import Chart, Column, Sheet
 
@@ -82,7 +81,7 @@ def layer_charts(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Chart]:
 
 
 def _layers(frame: pd.DataFrame, conditions: Sequence[str]) -> Iterator[_Layer]:
-    for name, part in parts_of(frame, READOUT, conditions, "identity").items():
+    for name, part in parts_of(frame, NATIVE, conditions, IDENTITY).items():
         depths = sorted({len(lens) for lens in part["lens_label_logprobs"]})
         if depths == [0]:
             continue

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from thinkgap.readouts.frames import NATIVE
 from thinkgap.readouts.rows import answer_record, best_slot
 from thinkgap.scoring.engine import Scored
 from thinkgap.types import Record
-
-READOUT = "native"
 
 
 def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
@@ -24,7 +23,7 @@ def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
     assert reading.gold_rank is not None, "a question with labels has a right one"
     slot, tied = best_slot(prompt.presentation, reading.label_logprobs)
     return replace(
-        answer_record(prompt, READOUT, slot, tied=tied, scores=reading.label_logprobs),
+        answer_record(prompt, NATIVE, slot, tied=tied, scores=reading.label_logprobs),
         label_mass=reading.label_mass,
         label_token_ids=prompt.label_ids,
         top_token_id=reading.top_token_id,

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
 from thinkgap.readouts.controls import control_sheet
-from thinkgap.readouts.frames import IDENTITY, frame_of
+from thinkgap.readouts.frames import IDENTITY, NATIVE, frame_of
 from thinkgap.readouts.layers import layer_charts, layer_sheets
-from thinkgap.readouts.letters import letter_charts, letter_sheets
+from thinkgap.readouts.letter_charts import letter_charts
+from thinkgap.readouts.letters import letter_sheets
 from thinkgap.readouts.likelihood import likelihood_sheets
 from thinkgap.readouts.overview import overview_charts, overview_sheets
 from thinkgap.readouts.permutation import permutation_charts, permutation_sheets
@@ -25,8 +26,9 @@ from thinkgap.readouts.sheet import Chart, Sheet, sheet_markdown
 from thinkgap.readouts.shift import shift_charts, shift_sheets
 from thinkgap.readouts.table import REFERENCE, Table, make_table, tables_of_run
 from thinkgap.readouts.table_text import to_markdown
-from thinkgap.readouts.verdict import NATIVE, Thresholds, Verdict, verdict_sheet, verdicts
+from thinkgap.readouts.verdict import Thresholds, Verdict, verdict_sheet, verdicts
 from thinkgap.readouts.vocabulary import vocabulary_charts, vocabulary_sheets
+from thinkgap.store.likelihoods import LIKELIHOODS_FILE, read_likelihoods
 from thinkgap.store.records import RecordFacts, facts_of, read_run
 from thinkgap.store.side import read_side
 
@@ -110,17 +112,17 @@ def _sheets(
         )
         sheets += shift_sheets(native, conditions, reference=reference)
         charts += permutation_charts(native, conditions) + shift_charts(native, conditions)
-    sheets += letter_sheets(native, conditions, draws=draws, seed=seed, unread=settings.get("unread", {}))
-    charts += letter_charts(native, conditions)
+    letters = letter_sheets(native, conditions, unread=settings.get("unread", {}))
+    sheets += letters
+    charts += letter_charts(letters)
     if kind in ("vocabulary", WHOLE):
         ids, strict = settings.get("reasoning_ids", ()), settings.get("strict_ids", ())
         sheets += vocabulary_sheets(native, conditions, reference=reference, reasoning_ids=ids, strict_ids=strict)
         charts += vocabulary_charts(native, conditions)
     sheets += layer_sheets(native, conditions)
     charts += layer_charts(native, conditions)
-    likelihoods = read_side(folder, "likelihoods")
-    if likelihoods is not None:
-        sheets += likelihood_sheets(frame, likelihoods, conditions, reference=reference)
+    if (folder / LIKELIHOODS_FILE).exists():
+        sheets += likelihood_sheets(frame, read_likelihoods(folder), conditions, reference=reference)
     replies = read_side(folder, "replies")
     if replies is not None:
         sheets += generation_sheets(frame, replies, conditions, reference=reference)

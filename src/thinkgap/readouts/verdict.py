@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from thinkgap import metrics
 from thinkgap.metrics import Estimate, PairedDifference
-from thinkgap.readouts.frames import accuracy_difference, groups_of, has, rows_of, values
+from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE, accuracy_difference, groups_of, has, rows_of, values
 from thinkgap.readouts.in_short import mass_text
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NATIVE, GENERATION, ALIGNED = "native", "generation", "aligned"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.readouts.frames import OTHER, paired, parts_of
-from thinkgap.readouts.native import READOUT
+from thinkgap.readouts.frames import IDENTITY, NATIVE, OTHER, paired, parts_of
 from thinkgap.readouts.sheet import Cell, Chart, Column, Missing, Sheet
 from thinkgap.readouts.table import REFERENCE
 
@@ -91,7 +90,7 @@ def vocabulary_sheets(
     Raises:
         StoreError: a key that occurs twice.
     """
-    parts = parts_of(frame, READOUT, conditions, "identity")
+    parts = parts_of(frame, NATIVE, conditions, IDENTITY)
     if not parts:
         return []
     sets = (set(reasoning_ids), set(strict_ids))
@@ -113,7 +112,7 @@ def vocabulary_charts(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Ch
     Raises:
         StoreError: a key that occurs twice.
     """
-    parts = parts_of(frame, READOUT, conditions, "identity")
+    parts = parts_of(frame, NATIVE, conditions, IDENTITY)
     rows = tuple(
         (name, float(masses.mean()), heading)
         for name, part in parts.items()

@@ -114,6 +114,11 @@ class RunFolder:
             keys.update(zip(*(table.column(name).to_pylist() for name in KEY), strict=True))
         return keys
 
+    @property
+    def has_shards(self) -> bool:
+        """Whether anything waits to be merged."""
+        return bool(self._shard_paths())
+
     def rows(self, columns: Sequence[str]) -> pa.Table:
         """Columns of all rows on disk, merged or not, in no particular order; see `finished_keys`."""
         return pa.concat_tables([table.replace_schema_metadata(None) for table in self._tables(columns)])
