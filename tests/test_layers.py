@@ -15,6 +15,7 @@ LAYERS = (
     "thinkgap.types",
     "thinkgap.schema",
     "thinkgap.latex",
+    "thinkgap.responses",
     "thinkgap.metrics",
     "thinkgap.demo.world",
     "thinkgap.data",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 _COMMAND = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*")
 # What `\boxed 5` encloses. TeX would take one character; people who write `\boxed 12` mean the number.
 _ONE_TOKEN = re.compile(r"-?\d+(?:[.,]\d+)*|\\[A-Za-z]+|\\.|[^\s{}$\\]")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -25,27 +26,67 @@ class Box:
     content: str
 
 
-def find_boxes(text: str) -> list[Box]:
-    r"""All boxes of `text` whose braces close, in order of where they start; a nested box is listed too.
+@dataclass(frozen=True)
+class BoxCommand:
+    """One `\\boxed` or `\\fbox`, whether or not it has an argument."""
+
+    start: int
+    end: int
+    """After the argument, or after the command where `argument` is None."""
+    argument: tuple[int, int] | None
+    """What the box holds, as positions in the text; None if nothing follows or its brace never closes."""
+    braced: bool
+
+
+def find_box_commands(text: str) -> list[BoxCommand]:
+    r"""All box commands of `text` in order, in time linear in its length however deep they are nested.
 
     A command without braces (`\boxed 5`) encloses one token: a number, a command, or a character.
     """
-    boxes = []
-    for command in _COMMAND.finditer(text):
+    commands = []
+    found = list(_COMMAND.finditer(text))
+    pairs = brace_pairs(text) if found else {}
+    for command in found:
         start = command.end()
         if text.startswith("{", start):
-            end = closing_brace(text, start)
-            if end is not None:
-                boxes.append(Box(command.start(), end + 1, text[start + 1 : end].strip()))
+            end = pairs.get(start)
+            argument = (start + 1, end) if end is not None else None
+            commands.append(BoxCommand(command.start(), start if end is None else end + 1, argument, braced=True))
         elif token := _ONE_TOKEN.match(text, start):
-            boxes.append(Box(command.start(), token.end(), token.group()))
-    return boxes
+            commands.append(BoxCommand(command.start(), token.end(), token.span(), braced=False))
+        else:
+            commands.append(BoxCommand(command.start(), start, None, braced=False))
+    return commands
+
+
+def find_boxes(text: str) -> list[Box]:
+    """All boxes of `text` whose braces close, in order of where they start; a nested box is listed too."""
+    return [
+        Box(command.start, command.end, text[slice(*command.argument)].strip())
+        for command in find_box_commands(text)
+        if command.argument is not None
+    ]
 
 
 def last_boxed(text: str) -> str | None:
     r"""Content of the last balanced box (the innermost, where boxes are nested), or None if there is none."""
     boxes = find_boxes(text)
     return boxes[-1].content if boxes else None
+
+
+def brace_pairs(text: str) -> dict[int, int]:
+    r"""Index of each opening brace that closes -> index of the brace that closes it.
+
+    A backslash takes the next character with it, so that `\{` and `\}` do not count and the brace of `\\{` does.
+    """
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    for found in _BRACE.finditer(text):
+        if found.group() == "{":
+            opened.append(found.start())
+        elif found.group() == "}" and opened:
+            pairs[opened.pop()] = found.start()
+    return pairs
 
 
 def closing_brace(text: str, start: int) -> int | None:
