@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -42,6 +43,16 @@ def split(tokens: Sequence[int], stops: Sequence[int]) -> tuple[tuple[int, ...],
     return (tuple(tokens[:-1]), "stop") if tokens[-1] in stops else (tuple(tokens), "length")
 
 
-def same_parameters(model: Any) -> torch.Tensor:
-    """A sum over all weights, to see that nothing wrote into them."""
-    return torch.stack([parameter.double().sum() for parameter in model.parameters()]).sum()
+@contextmanager
+def turned_head(backend: Any) -> Iterator[None]:
+    """The state turned by a random rotation before the head.
+
+    Gemma 3's tiny model, whose head is its embeddings, else writes one token again and again.
+    """
+    width = backend.structure.head.weight.shape[1]
+    rotation = torch.linalg.qr(torch.randn(width, width, generator=torch.Generator().manual_seed(1)))[0]
+    hook = backend.structure.head.register_forward_pre_hook(lambda module, given: (given[0] @ rotation,))
+    try:
+        yield
+    finally:
+        hook.remove()

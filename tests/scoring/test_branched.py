@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from tests.items import mcq
 from tests.models import FAMILIES
 from tests.scoring.prompts import groups
 from tests.scoring.reference import ALL, assert_equal, plain
-from tests.scoring.unpadded import unpadded_attention
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.schema import Scoring
 from thinkgap.scoring import branched
@@ -22,18 +21,6 @@ from thinkgap.scoring.engine import Engine
 from thinkgap.scoring.levels import plan_levels
 from thinkgap.scoring.packed import plan_prompts
 from thinkgap.types import Condition, Presentation, Prompt, Request
-
-
-@pytest.fixture
-def unpadded() -> Iterator[str]:
-    """Name of an attention implementation that takes two-dimensional masks only, as FlashAttention 2 does."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import flash_attention_mask
-
-    AttentionInterface.register("unpadded", unpadded_attention)
-    AttentionMaskInterface.register("unpadded", flash_attention_mask)
-    yield "unpadded"
-    del AttentionInterface._global_mapping["unpadded"], AttentionMaskInterface._global_mapping["unpadded"]
 
 
 def all_equal(backend: Any, made: Sequence[Sequence[PreparedPrompt]], sizes: Sequence[int]) -> None:
