@@ -7,63 +7,153 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from thinkgap.errors import ConfigError
+from thinkgap.evaluation.describe import refuse_control
+from thinkgap.evaluation.generate import written_replies
 from thinkgap.evaluation.prepare import Prepared
-from thinkgap.evaluation.reuse import Reuse
+from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.prompts.extend import extend
 from thinkgap.prompts.labels import continuation
+from thinkgap.readouts.frames import ALIGNED, GENERATION, IDENTITY, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
-from thinkgap.readouts.verdict import ALIGNED, GENERATION
-from thinkgap.responses.extract import extract, permissive
-from thinkgap.schema import DecodingConfig
-from thinkgap.scoring.decode import Reply
+from thinkgap.responses.extract import extract
+from thinkgap.responses.permissive import permissive
+from thinkgap.schema import DecodingConfig, EvaluateConfig
+from thinkgap.scoring.engine import Counts
+from thinkgap.scoring.reply import Reply
+from thinkgap.store.run_folder import RunFolder
+from thinkgap.store.side import REPLIES, write_side
 from thinkgap.tracking.progress import progress
-from thinkgap.types import Record
+from thinkgap.types import Presentation, Record
 
 log = logging.getLogger(__name__)
 
+_SHOWN = 3
+_ENDS = 120
+"""Replies without an answer that are logged, and characters of either end of them."""
 _ROWS = 256
 """Prompts after which cells are written while labels are read after replies."""
 
 
-@dataclass(frozen=True)
-class Answered:
-    """A reply with what it was read as."""
+def run_replies(
+    cfg: EvaluateConfig, prepared: Prepared, presentations: Sequence[Presentation], run: RunFolder
+) -> dict[str, Any]:
+    """Write replies, read them, and read the labels after them; leave `replies.parquet` and records in `run`.
 
-    reply: Reply
-    record: Record
-    side: dict[str, Any]
-
-
-def read_replies(
-    replies: Sequence[Reply], decode: Callable[[Sequence[int]], str], native: dict[tuple[str, str], Sequence[float]]
-) -> list[Answered]:
-    """Replies as records of the readout `generation`, with rows of the side table.
+    What is there already is kept. The side table is written before the records, which so always have their row there.
 
     Args:
-        replies: of prompts in the source's order of options.
-        decode: token ids -> text without control tokens.
-        native: (item id, condition) -> label log-probabilities of the native readout, to compare the first step with.
+        cfg: the settings.
+        prepared: the run.
+        presentations: what is asked, every item in the source's order.
+        run: folder, opened; its shards are merged by the caller.
+
+    Returns:
+        How replies were made, for the manifest.
+
+    Raises:
+        ConfigError: settings that make no sense, or a cue that spells out a control token.
+        StoreError: files that cannot be read or written.
     """
-    return [_answered(reply, decode, native) for reply in replies]
+    asked = cfg.evaluation.generation
+    _check(asked, prepared)
+    readouts = (GENERATION, ALIGNED) if asked.aligned else (GENERATION,)
+    finished = run.finished_keys()
+    keys = {
+        (one.item.id, one.name, condition, readout)
+        for one in presentations
+        for condition in prepared.names
+        for readout in readouts
+    }
+    if keys <= finished and (run.path / "replies.parquet").exists():
+        return {}
+    replies, described = written_replies(cfg, prepared, presentations, run.path)
+    tokenizer = prepared.backend.fmt.tokenizer
+    native = run.rows(["item_id", "presentation", "condition", "readout", "label_logprobs"]).to_pylist()
+    first = {
+        (row["item_id"], row["condition"]): row["label_logprobs"]
+        for row in native
+        if (row["presentation"], row["readout"]) == (IDENTITY, NATIVE)
+    }
+    records: list[Record] = []
+    side: list[dict[str, Any]] = []
+    for reply in (one for own in replies for one in own):
+        record, row = read_reply(
+            reply,
+            lambda ids: tokenizer.decode(list(ids), skip_special_tokens=True),
+            first.get((reply.prompt.presentation.item.id, reply.prompt.condition.name)),
+        )
+        records.append(record)
+        side.append(row)
+    if asked.aligned:
+        reader = replace(prepared.engine, wanted=None, lens=False, counts=Counts())
+        reuse = Reuse(reader, open_cells(cfg, reader))
+        records += read_after(prepared, reuse, replies, asked, shown=cfg.trainer.progress)
+    write_side(run.path, "replies", side, REPLIES)
+    new = [record for record in records if record.key not in finished]
+    if new:
+        run.write_shard(new)
+    _tell(side)
+    return described
 
 
-def _answered(
-    reply: Reply, decode: Callable[[Sequence[int]], str], native: dict[tuple[str, str], Sequence[float]]
-) -> Answered:
+def _check(asked: DecodingConfig, prepared: Prepared) -> None:
+    for name, value in (("max_new_tokens", asked.max_new_tokens), ("batch_size", asked.batch_size)):
+        if value < 1:
+            raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
+    if asked.aligned:
+        if not asked.cue.strip():
+            raise ConfigError(
+                "evaluation.generation.cue is empty: give one, or set evaluation.generation.aligned=false"
+            )
+        refuse_control(prepared.builder, asked.joiner + asked.cue, "evaluation.generation.cue")
+
+
+def _tell(side: Sequence[dict[str, Any]]) -> None:
+    cut = sum(row["finish"] == "length" for row in side)
+    if cut:
+        log.info(
+            "%d of %d replies were cut at evaluation.generation.max_new_tokens; those without an answer count as wrong",
+            cut,
+            len(side),
+        )
+    unread = [row for row in side if row["answer"] is None]
+    for row in unread[:_SHOWN]:
+        log.info("no answer in the reply to %s under %s: %r", row["item_id"], row["condition"], _ends(row["text"]))
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]} ... {text[-_ENDS:]}"
+
+
+def read_reply(
+    reply: Reply, decode: Callable[[Sequence[int]], str], native: Sequence[float] | None
+) -> tuple[Record, dict[str, Any]]:
+    """A reply as a record of the readout `generation`, and its row of the side table.
+
+    Args:
+        reply: to a prompt in the source's order of options.
+        decode: token ids -> text without control tokens.
+        native: label log-probabilities of the native readout of the same prompt, to compare the first step with.
+    """
     prompt = reply.prompt
     shown = prompt.presentation
     text = decode(reply.token_ids)
-    asked: dict[str, Any] = {"labels": shown.labels, "options": shown.contents}
-    found = extract(text, shown.item.answer_space, truncated=reply.finish == "length", **asked)
-    forced, _ = best_slot(reply.label_logprobs, shown)
-    own = native.get((shown.item.id, prompt.condition.name))
-    apart = [abs(a - b) for a, b in zip(reply.label_logprobs, own, strict=True)] if own is not None else []
-    side = {
+    asked: dict[str, Any] = {
+        "labels": shown.labels,
+        "options": shown.contents,
+        "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
+        "truncated": reply.finish == "length",
+    }
+    found = extract(text, shown.item.answer_space, **asked)
+    forced, _ = best_slot(shown, reply.label_logprobs)
+    apart = [abs(a - b) for a, b in zip(reply.label_logprobs, native or (), strict=native is not None)]
+    row = {
         "item_id": shown.item.id,
         "presentation": shown.name,
         "condition": prompt.condition.name,
@@ -80,7 +170,7 @@ def _answered(
         "forced_slot": forced,
         "forced_difference": max(apart, default=float("nan")),
     }
-    return Answered(reply, answer_record(prompt, GENERATION, found.slot), side)
+    return answer_record(prompt, GENERATION, found.slot), row
 
 
 def read_after(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from thinkgap.data.present import FACTORIAL, LABELS
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
 from thinkgap.readouts.controls import control_sheet
 from thinkgap.readouts.frames import IDENTITY, NATIVE, frame_of
@@ -112,9 +113,10 @@ def _sheets(
         )
         sheets += shift_sheets(native, conditions, reference=reference)
         charts += permutation_charts(native, conditions) + shift_charts(native, conditions)
-    letters = letter_sheets(native, conditions, unread=settings.get("unread", {}))
-    sheets += letters
-    charts += letter_charts(letters)
+    if kind in ("permutation", WHOLE) or any(map(_other_letters, native["presentation"].unique())):
+        letters = letter_sheets(native, conditions, unread=settings.get("unread", {}))
+        sheets += letters
+        charts += letter_charts(letters)
     if kind in ("vocabulary", WHOLE):
         ids, strict = settings.get("reasoning_ids", ()), settings.get("strict_ids", ())
         sheets += vocabulary_sheets(native, conditions, reference=reference, reasoning_ids=ids, strict_ids=strict)
@@ -129,3 +131,7 @@ def _sheets(
         sheets += aligned_sheets(frame, conditions, reference=reference, cue=settings.get("cue", ""))
     sheets += control_sheet(native, conditions)
     return sheets, charts
+
+
+def _other_letters(presentation: str) -> bool:
+    return presentation.startswith((LABELS, FACTORIAL))
