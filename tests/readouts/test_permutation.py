@@ -341,6 +341,8 @@ def test_all_orders_of_many_options_have_no_row_each():
     ]
     made = sheets(records)
     assert "permutation_orders" not in made
+    assert any("too many" in note for note in made["permutation"].notes)
+    assert not any("too many" in note for note in sheets(DIRECT)["permutation"].notes)
     assert row(made["permutation_consistency"], "direct")["circular"] == rate([1])
 
 
