@@ -7,6 +7,7 @@ one number of options k. Contents do not appear here: `metrics.agreement` has th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +73,23 @@ def rsd(pred_slots: ArrayLike, gold_slots: ArrayLike, k: int) -> float:
 def rstd_of_counts(hits: ArrayLike, golds: ArrayLike) -> Array:
     """`rstd` from counts: rows [..., k] with gold in each slot, and those of them that are right; shape [...]."""
     return _recalls(hits, golds).std(axis=-1)
+
+
+def rstd_around(hits: ArrayLike, golds: ArrayLike) -> Callable[[Array, Array], Array]:
+    """RStd that resampling alone makes: population SD over slots of resampled less observed recalls.
+
+    Recalls of few rows scatter, so RStd is above 0 without any bias. The distribution of this over bootstrap draws is
+    the one that RStd would have if recalls were equal; a high percentile of it is what chance reaches.
+
+    Args:
+        hits: Observed rows with gold in each slot that are right, shape [k].
+        golds: Observed rows with gold in each slot, shape [k].
+
+    Returns:
+        A function of resampled hits and golds, shapes [..., k], to the SD, shape [...].
+    """
+    observed = _recalls(hits, golds)
+    return lambda drawn_hits, drawn_golds: (_recalls(drawn_hits, drawn_golds) - observed).std(axis=-1)
 
 
 def rsd_of_counts(hits: ArrayLike, golds: ArrayLike) -> Array:

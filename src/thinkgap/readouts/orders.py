@@ -125,7 +125,7 @@ def read_orders(frame: pd.DataFrame, conditions: Sequence[str]) -> Orders:
         StoreError: An item occurs twice in one order and condition.
     """
     frame, yes_no = usable(frame)
-    frame = frame.assign(group=frame["group_id"].factorize()[0])
+    frame = frame.assign(group=frame["group_id"].factorize(sort=True)[0])
     present = by_condition(conditions, [str(name) for name in frame["condition"].unique()])
     seeded = {str(name) for name in frame["presentation"].unique() if _is_seeded(str(name))}
     blocks, incomplete = [], dict.fromkeys(present, 0)

@@ -190,6 +190,8 @@ def _notes(orders: Orders, reference: str, pairs: Pairs, draws: int, seed: int) 
             f"Groups repeat among the items ({', '.join(clustered)}): intervals are clustered, McNemar's p is not; "
             "where they differ, trust the interval."
         )
+    if not by_order_sheets(orders):
+        lines.append("Each order alone has no table: there are too many. Their rows are in records.parquet.")
     if orders.yes_no:
         lines.append(f"Not in these tables: {orders.yes_no} yes/no items, which show no options to reorder.")
     if orders.incomplete:

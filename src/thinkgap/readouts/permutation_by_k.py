@@ -5,16 +5,18 @@ Makes sheets from blocks of `readouts.orders`; the figures are those of `metrics
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.metrics import agreement, pride
-from thinkgap.metrics.bootstrap import bootstrap_all, ratio
+from thinkgap.metrics import Estimate, agreement, pride
+from thinkgap.metrics.bootstrap import bootstrap_all, bootstrap_quantile, ratio
 from thinkgap.metrics.permutation import (
     miller_madow,
     rsd_of_counts,
+    rstd_around,
     rstd_of_counts,
     slot_divergence,
     slot_entropy,
@@ -22,6 +24,9 @@ from thinkgap.metrics.permutation import (
 )
 from thinkgap.readouts.orders import Block, Orders
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, slot_name
+
+CHANCE = 0.95
+"""Share of draws around equal recalls whose RStd is not above what is called chance."""
 
 _BIAS = (
     Column("k", "k", "text"),
@@ -32,6 +37,7 @@ _BIAS = (
     Column("gold_first", "gold first %", "percent"),
     Column("mean_reciprocal_k", "1/k %", "percent"),
     Column("rstd", "RStd, points", "percent"),
+    Column("rstd_chance", "by chance up to", "percent"),
     Column("rsd", "RSD"),
     Column("entropy", "slot entropy"),
     Column("divergence", "KL from uniform"),
@@ -75,26 +81,35 @@ def _bias(block: Block, draws: int, seed: int) -> tuple[Cell, ...]:
     predicted = block.pred_slot[:, block.averaged, None] == slots
     gold = block.gold_slot[:, block.averaged, None] == slots
     counts = [held.sum(axis=1) for held in (predicted, gold, predicted & gold)]
-    features = np.concatenate([hits, np.ones((block.n, 1)), *counts], axis=1)
-    # Columns: three shares, ones, then k counts each of predictions, golds, and golds that are predicted.
-    chosen, golds, found = (slice(4 + part * k, 4 + (part + 1) * k) for part in range(3))
-    accuracy, first, gold_first, rstd, rsd, entropy, divergence = bootstrap_all(
+    features = np.concatenate([hits, np.ones((block.n, 1)), *counts[1:]], axis=1)
+    # Columns: three shares, ones, then k counts each of golds and of golds that are predicted.
+    golds, found = slice(4, 4 + k), slice(4 + k, 4 + 2 * k)
+    totals = [held.sum(axis=0) for held in counts]
+    around = rstd_around(totals[2], totals[1])
+    chance = bootstrap_quantile(
+        features, block.groups, lambda sums: around(sums[..., found], sums[..., golds]), CHANCE, draws, seed
+    )
+    accuracy, first, gold_first, rstd, rsd = bootstrap_all(
         features,
         block.groups,
         [
             *(ratio(figure, 3) for figure in range(3)),
             lambda sums: rstd_of_counts(sums[..., found], sums[..., golds]),
             lambda sums: rsd_of_counts(sums[..., found], sums[..., golds]),
-            lambda sums: slot_entropy(sums[..., chosen]),
-            lambda sums: slot_divergence(sums[..., chosen]),
         ],
         draws,
         seed,
     )
-    histogram = counts[0].sum(axis=0)
+    if not rstd.value > chance:
+        # Draws scatter twice, around recalls that scatter: an interval would leave out 0 whatever the model does.
+        rstd, rsd = (Estimate(figure.value, math.nan, math.nan, figure.n) for figure in (rstd, rsd))
+    unread = Missing("no answer could be read")
+    histogram = totals[0]
     return (
-        *(str(k), block.condition, block.n, accuracy, first, gold_first, 1 / k, rstd, rsd, entropy, divergence),
-        _by_slot(histogram / histogram.sum()) if histogram.any() else Missing("no answer could be read"),
+        *(str(k), block.condition, block.n, accuracy, first, gold_first, 1 / k, rstd),
+        *(_or_missing(chance, "too few groups, or slots that rarely hold the right answer"), rsd),
+        *((float(figure(histogram)) if histogram.any() else unread) for figure in (slot_entropy, slot_divergence)),
+        _by_slot(histogram / histogram.sum()) if histogram.any() else unread,
         _or_missing(agreement.fleiss_kappa(block.pred_content, k), "only one content is predicted, or none"),
     )
 
@@ -126,8 +141,9 @@ def _or_missing(value: float, reason: str) -> Cell:
 def _bias_notes(orders: Orders) -> list[str]:
     lines = [
         "Over the same orders as the first table, kappa over all of them. RStd: SD over slots of the recall "
-        "P(predicted = slot | gold = slot); RSD: RStd over the mean recall. Few rows have an RStd above 0 without any "
-        "bias.",
+        "P(predicted = slot | gold = slot); RSD: RStd over the mean recall. Recalls of few rows scatter without any "
+        "bias: equal recalls would give an RStd up to the figure beside it in 95% of draws, and an RStd that is not "
+        "above it has no interval.",
         "Slot entropy: 1 for slots predicted equally often, 0 for always the same; KL in nats.",
     ]
     smallest = min(orders.blocks, key=lambda block: block.n)
@@ -135,7 +151,7 @@ def _bias_notes(orders: Orders) -> list[str]:
     if counts.any():
         lines.append(
             f"Entropies of few rows are too low, and KL too high: by about {miller_madow(counts):.4f} nats "
-            f"(Miller-Madow) for the {smallest.n} items of k = {smallest.k} under {smallest.condition}, and by more "
+            f"(Miller-Madow) for the {smallest.n:,} items of k = {smallest.k} under {smallest.condition}, and by more "
             "where the orders of one item are predicted alike."
         )
     return lines
@@ -144,7 +160,7 @@ def _bias_notes(orders: Orders) -> list[str]:
 def _prior_notes(orders: Orders, share: float) -> list[str]:
     lines = [
         f"The prior is from {100 * share:g}% of the items (at least one) in all their orders; the accuracies are of "
-        "the source's order of the others."
+        "the source's order of the others, and their intervals take the prior as given."
     ]
     if any(block.seeded for block in orders.blocks):
         lines.append(

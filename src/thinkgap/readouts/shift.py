@@ -105,7 +105,7 @@ def _counts(p: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Rows of the source's order with p(gold), over labels (`p`) and over the vocabulary (`p_full`); what is left out."""
+    """Rows of the source's order with p(gold) over labels (`p`) and over the vocabulary (`p_full`); notes."""
     frame, yes_no = usable(frame.loc[frame["presentation"] == IDENTITY])
     gold = frame["gold_slot"].to_numpy()
     logprobs = frame["label_logprobs"].tolist()
