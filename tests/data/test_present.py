@@ -1,13 +1,16 @@
-"""The identity presentation of each answer space, and seeded permutations."""
+"""The identity presentation of each answer space, other orders, and letters apart from slots."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from data_examples import make_item
 
 from thinkgap.data import identity
-from thinkgap.data.present import permutations
+from thinkgap.data.present import factorial, is_order, orders, permutations
+from thinkgap.errors import ConfigError
+from thinkgap.schema import OrderDesign
 
 
 def test_options_are_lettered_in_the_sources_order() -> None:
@@ -49,3 +52,65 @@ def test_orders_are_uniform() -> None:
 
 def test_what_shows_no_options_has_one_order() -> None:
     assert len(permutations(make_item(answer_space="bool", choices=("Yes", "No"), gold=1), 5, seed=0)) == 1
+
+
+def test_seeded_orders_are_the_permutations() -> None:
+    item = make_item()
+    assert orders(item, OrderDesign.seeded, 4, 3) == permutations(item, 4, 3)
+
+
+def test_cyclic_orders_show_every_content_in_every_slot_once() -> None:
+    shown = orders(make_item(choices=("a", "b", "c", "d")), OrderDesign.cyclic, 1, 0)
+    assert [one.name for one in shown] == ["identity", "cyclic_1", "cyclic_2", "cyclic_3"]
+    assert [one.order for one in shown] == [(0, 1, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2)]
+    assert {one.labels for one in shown} == {("A", "B", "C", "D")}
+
+
+def test_all_orders_are_named_by_the_contents_of_their_slots() -> None:
+    shown = orders(make_item(), OrderDesign.all, 1, 0)
+    names = ["identity", "order_0-2-1", "order_1-0-2", "order_1-2-0", "order_2-0-1", "order_2-1-0"]
+    assert [one.name for one in shown] == names
+    assert [one.order for one in shown] == [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+    five = make_item(choices=("a", "b", "c", "d", "e"))
+    assert len({one.order for one in orders(five, OrderDesign.all, 1, 0)}) == 120
+
+
+def test_all_orders_of_many_options_are_refused() -> None:
+    six = make_item(choices=tuple("abcdef"))
+    with pytest.raises(ConfigError, match="item i has 6: choose cyclic or seeded"):
+        orders(six, OrderDesign.all, 1, 0)
+
+
+@pytest.mark.parametrize("design", OrderDesign)
+def test_yes_no_items_have_one_order_in_every_design(design: OrderDesign) -> None:
+    item = make_item(answer_space="bool", choices=("Yes", "No"), gold=1)
+    assert orders(item, design, 5, 0) == [identity(item)]
+    assert factorial(item) == []
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_every_content_meets_every_slot_with_every_letter_once(k: int) -> None:
+    item = make_item(choices=tuple(f"option {number}" for number in range(k)))
+    shown = factorial(item)
+    met = Counter(
+        (content, slot, label)
+        for one in shown
+        for slot, (content, label) in enumerate(zip(one.order, one.labels, strict=True))
+    )
+    assert len(shown) == k * k
+    assert len(met) == k**3
+    assert set(met.values()) == {1}
+
+
+def test_factorial_presentations_are_named_by_their_rotations() -> None:
+    shown = {one.name: one for one in factorial(make_item())}
+    assert list(shown) == [f"factorial_{a}_{b}" for a in range(3) for b in range(3)]
+    assert (shown["factorial_1_2"].order, shown["factorial_1_2"].labels) == ((1, 2, 0), ("C", "A", "B"))
+    plain = identity(make_item())
+    assert (shown["factorial_0_0"].order, shown["factorial_0_0"].labels) == (plain.order, plain.labels)
+
+
+def test_orders_are_told_from_other_presentations_by_name() -> None:
+    names = [one.name for design in OrderDesign for one in orders(make_item(), design, 3, 0)]
+    assert all(map(is_order, names))
+    assert not any(map(is_order, ("letters_late", "factorial_0_0", "control_text_only")))

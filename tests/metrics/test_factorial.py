@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from thinkgap.metrics.factorial import FACTORS, fit_item, fit_items, jackknife
+from thinkgap.metrics.bootstrap import bootstrap, ratio
+from thinkgap.metrics.factorial import FACTORS, fit_item, fit_items
 
 
 def design(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,7 +108,7 @@ def test_noise_alone_gives_each_factor_its_degrees_of_freedom() -> None:
 
 def test_intervals_are_clustered_by_group() -> None:
     fits = [fit(scripted(2, slot=[seed % 5, 0], noise=0.3, seed=seed)) for seed in range(20)]
-    alone, grouped = fit_items(fits), fit_items(fits * 2, list(range(20)) * 2)
+    alone, grouped = fit_items(fits, draws=500), fit_items(fits * 2, list(range(20)) * 2, draws=500)
     for name in FACTORS:
         assert grouped.shares[name].value == pytest.approx(alone.shares[name].value)
         assert grouped.shares[name].low == pytest.approx(alone.shares[name].low), "copies add nothing"
@@ -117,20 +117,18 @@ def test_intervals_are_clustered_by_group() -> None:
     assert grouped.slot_range.high == pytest.approx(alone.slot_range.high)
 
 
-def test_the_jackknife_of_a_mean_is_the_interval_of_a_mean() -> None:
-    values = np.array([1.0, 4.0, 2.0, 8.0])
-    found = jackknife(np.column_stack([values, np.ones(4)]), None, lambda sums: sums[..., 0] / sums[..., 1])
-    # Mean 15/4; deviations -11/4, 1/4, -7/4, 17/4: sum of squares 460/16, SE^2 = 460/16 / (4 * 3).
-    half = stats.t.ppf(0.975, 3) * math.sqrt(460 / 16 / 12)
-    assert (found.value, found.low, found.high, found.n) == pytest.approx((3.75, max(3.75 - half, 0), 3.75 + half, 4))
-
-
-def test_a_ratio_by_hand() -> None:
-    """Sums (1, 2) and (2, 1): 3/6 = 1/2; without one 2/3 and 1/3, SE = 1/6; t_1 = 12.706: all of 0 to 1."""
-    found = jackknife([[1.0, 2.0], [2.0, 1.0]], None, lambda sums: sums[..., 0] / sums.sum(-1), high=1.0)
-    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
-    wide = jackknife([[1.0, 2.0], [2.0, 1.0]], None, lambda sums: sums[..., 0] / sums.sum(-1), low=-math.inf)
-    assert wide.high - wide.value == pytest.approx(12.7062 / 6, rel=1e-4)
+def test_intervals_of_shares_and_ranges_are_bootstrapped() -> None:
+    """As of the ratio of two plain sums, and of the difference of two means, where one slot leads in every draw."""
+    fits = [fit(scripted(2, slot=[1 + seed % 5, 0], noise=0.3, seed=seed)) for seed in range(20)]
+    found = fit_items(fits, draws=500, seed=7)
+    squares = np.array([[one.squares[0], one.squares.sum()] for one in fits])
+    share = bootstrap(squares, None, ratio(0, 1), 500, 7)
+    assert found.shares["slot"].value == pytest.approx(share.value)
+    assert (found.shares["slot"].low, found.shares["slot"].high) == pytest.approx((share.low, share.high))
+    steps = np.array([[one.slot[0] - one.slot[1], 1.0] for one in fits])
+    by_difference = bootstrap(steps, None, ratio(0, 1), 500, 7)
+    assert (found.slot_range.low, found.slot_range.high) == pytest.approx((by_difference.low, by_difference.high))
+    assert found.slot_range.value == pytest.approx(steps[:, 0].mean())
 
 
 def test_without_any_difference_there_is_no_share() -> None:

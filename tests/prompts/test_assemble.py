@@ -103,3 +103,11 @@ def test_options_that_are_images_move_with_their_content() -> None:
     user = assemble(shown(item, (1, 2, 0)), trigger()).user
     assert [piece for piece in split_at_images(user, 2) if isinstance(piece, int)] == [1, 0]
     assert user.endswith("A. <image 2>\nB. neither\nC. <image 1>")
+
+
+def test_an_empty_question_gets_no_line() -> None:
+    """What `options_only` shows: the options, and nothing where question and context stood."""
+    item = mcq(question="")
+    assert assemble(shown(item), trigger("Reasoning:")).user == f"{CHOICES}\nReasoning:"
+    assert assemble(shown(item), trigger()).user == CHOICES
+    assert assemble(shown(item), mode(soft_switch="/think")).user.startswith(f"/think\nOptions:\n{CHOICES}\nPut only")

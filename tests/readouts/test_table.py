@@ -260,3 +260,17 @@ def test_a_large_run_takes_seconds():
     make_table(records)
     # 30,000 records take about 0.4 s; a loop over pairs in Python would take many times as long.
     assert time.perf_counter() - start < 6
+
+
+def test_other_letters_and_controls_are_in_no_figure():
+    wrong = [
+        record(f"q{i}", condition, pred_slot=3, presentation=name)
+        for name in ("letters_digits", "factorial_0_0", "control_text_only")
+        for condition in ("direct", "think")
+        for i in range(4)
+    ]
+    assert make_table(four_items() + wrong) == make_table(four_items())
+    orders = [record(f"q{i}", pred_slot=1, presentation=name) for name in ("cyclic_1", "order_1-0-2") for i in range(4)]
+    assert make_table(four_items() + orders).rows[0].n == 12
+    with pytest.raises(StoreError, match="there are no records"):
+        make_table(wrong)

@@ -40,7 +40,7 @@ class Prepared:
     builder: PromptBuilder
     described: list[dict[str, Any]]
     referring: tuple[str, ...] = ()
-    """Ids of the items that were left out because an option refers to others."""
+    """Ids of the items in which an option refers to others; left out unless `keep_referring`."""
     unread: dict[str, str] = field(default_factory=dict)
     """Label sets that this tokenizer cannot read one token to a label -> reason."""
 

@@ -29,7 +29,7 @@ class Shown:
 
     items: list[list[Presentation]]
     referring: tuple[str, ...] = ()
-    """Ids of the items that were left out because an option refers to others."""
+    """Ids of the items in which an option refers to others; left out unless `keep_referring`."""
 
 
 def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
@@ -52,30 +52,32 @@ def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
         check_control(name)
     if asked.permutation.factorial < 0:
         raise ConfigError(f"evaluation.permutation.factorial={asked.permutation.factorial}: must be at least 0")
-    kept, left_out = _without_referring(items, asked.permutation.keep_referring)
+    refer = tuple(item.id for item in items if referring(item.choices))
+    kept = list(items) if asked.permutation.keep_referring else _without(items, refer)
     others = shuffled_images(kept, cfg.seed)
     choices = [item for item in kept if item.answer_space == "mcq"]
     sample = {item.id for item in stratified_sample(choices, asked.permutation.factorial, cfg.seed)}
     shown = [_presentations(item, asked, cfg.seed, others, item.id in sample) for item in kept]
     _tell_empty(asked, shown)
-    return Shown(shown, left_out)
+    return Shown(shown, refer)
 
 
-def _without_referring(items: Sequence[Item], keep: bool) -> tuple[list[Item], tuple[str, ...]]:
-    left_out = () if keep else tuple(item.id for item in items if referring(item.choices))
-    kept = [item for item in items if item.id not in set(left_out)]
-    if left_out:
+def _without(items: Sequence[Item], refer: Sequence[str]) -> list[Item]:
+    """The items whose options do not refer to others; says how many do."""
+    left_out = set(refer)
+    kept = [item for item in items if item.id not in left_out]
+    if refer:
         log.info(
             "%d items are left out because an option refers to others (evaluation.permutation.keep_referring=false), "
             "the first: %s",
-            len(left_out),
-            left_out[0],
+            len(refer),
+            refer[0],
         )
     if items and not kept:
         raise DataError(
             f"in all {len(items)} items an option refers to others: set evaluation.permutation.keep_referring=true"
         )
-    return kept, left_out
+    return kept
 
 
 def _presentations(

@@ -7,14 +7,14 @@ Pure functions on arrays; how the rows of such an item are found is `readouts.fa
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thinkgap.metrics.intervals import Estimate, group_codes, mean, t_quantile
+from thinkgap.metrics.bootstrap import DRAWS, Statistic, bootstrap_all
+from thinkgap.metrics.intervals import Estimate, mean
 
 FACTORS = ("slot", "letter", "content", "rest")
 """The parts of an item's sum of squares; `rest` is what no sum of the three effects gives."""
@@ -89,16 +89,20 @@ def fit_item(logprobs: ArrayLike, letters: ArrayLike, contents: ArrayLike) -> It
     return ItemFit(by_slot, by_letter, by_content, np.array([*squares, float(np.sum(rest**2))]))
 
 
-def fit_items(fits: Sequence[ItemFit], groups: ArrayLike | None = None) -> FactorialFit:
+def fit_items(
+    fits: Sequence[ItemFit], groups: ArrayLike | None = None, draws: int = DRAWS, seed: int = 0
+) -> FactorialFit:
     """Effects and shares over items of one k, with 95% intervals clustered by group.
 
     Effects are means over items with `mean`'s interval. A share is the items' sum of squares of a factor over their
     total, so an item counts by how far its probabilities are from equal; its interval, and that of a range of effects,
-    is from `jackknife`.
+    is from `bootstrap_all`.
 
     Args:
         fits: of items with equally many options.
         groups: group of each item, or None.
+        draws: of the bootstrap.
+        seed: of the draws.
 
     Raises:
         ValueError: no items.
@@ -106,51 +110,28 @@ def fit_items(fits: Sequence[ItemFit], groups: ArrayLike | None = None) -> Facto
     if not fits:
         raise ValueError("no items to fit")
     slot, letter, content = (np.stack([getattr(fit, name) for fit in fits]) for name in FACTORS[:3])
-    squares = np.stack([fit.squares for fit in fits])
+    squares, k = np.stack([fit.squares for fit in fits]), slot.shape[1]
+    features = np.column_stack([squares, slot, letter, np.ones(len(fits))])
+    first = len(FACTORS)
+    statistics = [
+        *(_share(place) for place in range(first)),
+        _range(first, first + k),
+        _range(first + k, first + 2 * k),
+    ]
+    *shares, slot_range, letter_range = bootstrap_all(features, groups, statistics, draws, seed)
     return FactorialFit(
         *(tuple(mean(column, groups) for column in effects.T) for effects in (slot, letter, content)),
-        shares={
-            name: jackknife(squares, groups, lambda sums, place=place: sums[..., place] / sums.sum(-1), high=1.0)
-            for place, name in enumerate(FACTORS)
-        },
-        slot_range=_range(slot, groups),
-        letter_range=_range(letter, groups),
+        shares=dict(zip(FACTORS, shares, strict=True)),
+        slot_range=slot_range,
+        letter_range=letter_range,
     )
 
 
-def _range(effects: Floats, groups: ArrayLike | None) -> Estimate:
-    with_ones = np.column_stack([effects, np.ones(len(effects))])
-    return jackknife(with_ones, groups, lambda sums: np.ptp(sums[..., :-1], axis=-1) / sums[..., -1])
+def _share(place: int) -> Statistic:
+    """Of the sums of squares, which come first: the one at `place` over all."""
+    return lambda sums: sums[..., place] / sums[..., : len(FACTORS)].sum(axis=-1)
 
 
-def jackknife(
-    features: ArrayLike,
-    groups: ArrayLike | None,
-    statistic: Callable[[Floats], Floats],
-    low: float = 0.0,
-    high: float = math.inf,
-) -> Estimate:
-    """A statistic of sums over items with a 95% interval from leaving out one group at a time.
-
-    SE^2 = (G - 1) / G * sum_g (theta_g - mean theta_g)^2 with theta_g the statistic without group g (Efron and Stein
-    1981), times the quantile of Student's t with G - 1 degrees of freedom, cut at the figure's bounds. NaN bounds with
-    fewer than two groups, and where no group makes a difference, so that the spread is unknown.
-
-    Args:
-        features: what is summed, shape [n, m].
-        groups: group of each item, shape [n], or None.
-        statistic: from sums [..., m] to figures [...].
-        low: smallest possible figure.
-        high: largest possible figure.
-    """
-    array = np.asarray(features, dtype=np.float64)
-    codes, n_groups = group_codes(len(array), groups)
-    sums = np.stack([np.bincount(codes, weights=column, minlength=n_groups) for column in array.T], axis=-1)
-    total = sums.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        value, without = float(statistic(total)), statistic(total - sums)
-    if n_groups < 2 or not np.ptp(without) > 1e-12:
-        return Estimate(value, math.nan, math.nan, len(array))
-    error = math.sqrt((n_groups - 1) / n_groups * float(np.sum((without - without.mean()) ** 2)))
-    half = t_quantile(n_groups - 1) * error
-    return Estimate(value, max(value - half, low), min(value + half, high), len(array))
+def _range(start: int, end: int) -> Statistic:
+    """Largest minus smallest mean of the columns from `start` to `end`; the last column counts the items."""
+    return lambda sums: np.ptp(sums[..., start:end], axis=-1) / sums[..., -1]

@@ -6,14 +6,17 @@ From native records to one sheet; how controls are made is `data.controls`'s.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from thinkgap import metrics
 from thinkgap.data.controls import CONTROLS
 from thinkgap.data.present import CONTROL
-from thinkgap.readouts.letters import IDENTITY, mean_mass, with_groups
+from thinkgap.readouts.letters import mean_mass, with_groups
+from thinkgap.readouts.orders import IDENTITY
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, by_condition
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def control_sheet(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Sheet]:
@@ -27,7 +30,7 @@ def control_sheet(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Sheet]
     order = by_condition(conditions, frame["condition"].unique().tolist())
     present = set(frame["presentation"])
     rows = [
-        _row(name, condition, frame[frame["condition"] == condition])
+        _row(name, condition, frame.loc[frame["condition"] == condition])
         for name in CONTROLS
         if f"{CONTROL}{name}" in present
         for condition in order
@@ -56,7 +59,7 @@ def control_sheet(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Sheet]
 
 
 def _row(name: str, condition: str, rows: pd.DataFrame) -> tuple[Cell, ...]:
-    pairs = rows[rows["presentation"] == f"{CONTROL}{name}"].merge(
+    pairs = rows.loc[rows["presentation"] == f"{CONTROL}{name}"].merge(
         rows.loc[rows["presentation"] == IDENTITY, ["item_id", "correct"]], on="item_id", suffixes=("", "_shown")
     )
     groups = pairs["group"].to_numpy()

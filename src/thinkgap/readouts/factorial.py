@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from thinkgap import metrics
 from thinkgap.data.present import FACTORIAL
 from thinkgap.metrics.factorial import FACTORS, FactorialFit, ItemFit, fit_item, fit_items
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, slot_name
 from thinkgap.types import LETTERS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNCLEAR = "unclear"
 
@@ -35,20 +38,22 @@ class _Part:
     """Items without all of their presentations, or with a label of probability 0."""
 
 
-def factorial_sheets(frame: pd.DataFrame, order: Sequence[str]) -> list[Sheet]:
+def factorial_sheets(frame: pd.DataFrame, order: Sequence[str], draws: int, seed: int) -> list[Sheet]:
     """Sheets `factorial` and `factorial_effects`, without rows if no item was shown that way.
 
     Args:
         frame: native records with a column `group`.
         order: conditions in order.
+        draws: of the bootstrap.
+        seed: of the draws.
     """
-    rows = frame[frame["presentation"].str.startswith(FACTORIAL)]
+    rows = frame.loc[frame["presentation"].str.startswith(FACTORIAL)]
     parts = [
-        _part(int(str(k)), condition, own[own["condition"] == condition])
+        _part(int(str(k)), condition, own.loc[own["condition"] == condition], draws, seed)
         for k, own in rows.groupby("k", sort=True)
         for condition in order
     ]
-    return [_shares(parts), _effects(parts)]
+    return [_shares(parts, draws), _effects(parts)]
 
 
 def follows(fit: FactorialFit, n_groups: int) -> str:
@@ -68,7 +73,7 @@ def follows(fit: FactorialFit, n_groups: int) -> str:
     return best if clear and n_groups > 1 else UNCLEAR
 
 
-def _part(k: int, condition: str, rows: pd.DataFrame) -> _Part:
+def _part(k: int, condition: str, rows: pd.DataFrame, draws: int, seed: int) -> _Part:
     fits: list[ItemFit] = []
     groups: list[int] = []
     items: list[str] = []
@@ -82,11 +87,12 @@ def _part(k: int, condition: str, rows: pd.DataFrame) -> _Part:
         fits.append(fit_item(logprobs, letters, [list(contents) for contents in own["order"]]))
         groups.append(int(own["group"].iloc[0]))
         items.append(str(item))
-    fit = fit_items(fits, groups) if fits else None
-    return _Part(k, condition, rows[rows["item_id"].isin(items)], fit, len(fits), len(set(groups)), total - len(fits))
+    fit = fit_items(fits, groups, draws, seed) if fits else None
+    used = rows.loc[rows["item_id"].isin(items)]
+    return _Part(k, condition, used, fit, len(fits), len(set(groups)), total - len(fits))
 
 
-def _shares(parts: Sequence[_Part]) -> Sheet:
+def _shares(parts: Sequence[_Part], draws: int) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for part in parts:
         figures: list[Cell] = [Missing("no item of this k and condition has all of its presentations")] * 10
@@ -108,8 +114,9 @@ def _shares(parts: Sequence[_Part]) -> Sheet:
         "Every item under all k * k rotations of contents and letters. Shares of predictions: guessing, and following "
         "one of the other two, give 1/k each.",
         "Shares of squares: of the sum of squares of the labels' log-odds, by an additive fit per item; they add up to "
-        "100, and noise alone gives slot, letter and content 1/k^2 each. Ranges: largest minus smallest mean effect, in "
-        "nats. Intervals leave out one group at a time.",
+        "100, and noise alone gives slot, letter and content 1/k^2 each.",
+        "Ranges: largest minus smallest mean effect, in nats; above zero by chance alone. Their intervals and those of "
+        f"the shares of squares are from {draws:,} bootstrap draws of groups.",
         f"Follows: the largest of the three shares of squares if its interval lies above the others'; else {UNCLEAR}.",
     ]
     if left_out := max((part.left_out for part in parts), default=0):

@@ -60,9 +60,10 @@ def _points(sheet: Sheet, x: str, y: str, **where: Cell) -> list[tuple[float | s
     for row in sheet.rows:
         cells = dict(zip(names, row, strict=True))
         figure = cells[y]
-        if all(cells[name] == value for name, value in where.items()) and isinstance(figure, Estimate):
-            if not math.isnan(figure.value):
-                points.append((str(cells[x]), figure.value, str(cells["condition"])))
+        if any(cells[name] != value for name, value in where.items()):
+            continue
+        if isinstance(figure, Estimate) and not math.isnan(figure.value):
+            points.append((str(cells[x]), figure.value, str(cells["condition"])))
     return points
 
 

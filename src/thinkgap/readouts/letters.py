@@ -7,23 +7,29 @@ From native records to sheets; the split into slot, letter and content is `reado
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from thinkgap import metrics
 from thinkgap.data.label_sets import LABEL_SETS
 from thinkgap.data.present import LABELS
 from thinkgap.readouts.factorial import factorial_sheets
+from thinkgap.readouts.orders import IDENTITY
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, by_condition
 from thinkgap.types import LETTERS
 
-IDENTITY = "identity"
-"""Name of the presentation in the source's order under the source's letters."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def letter_sheets(
-    frame: pd.DataFrame, conditions: Sequence[str], *, unread: Mapping[str, str] | None = None
+    frame: pd.DataFrame,
+    conditions: Sequence[str],
+    *,
+    draws: int,
+    seed: int,
+    unread: Mapping[str, str] | None = None,
 ) -> list[Sheet]:
     """What goes with the slot and what with the letter: `label_sets`, `factorial`, `factorial_effects`, `label_tokens`.
 
@@ -32,14 +38,16 @@ def letter_sheets(
     Args:
         frame: native records of one run, with the columns of `store.records.SCHEMA`.
         conditions: order of the conditions.
+        draws: of the bootstrap.
+        seed: of the draws.
         unread: label sets that this tokenizer could not read -> reason.
     """
     frame = with_groups(frame)
     order = by_condition(conditions, frame["condition"].unique().tolist())
-    lettered = _lettered(frame[frame["presentation"] == IDENTITY])
+    lettered = _lettered(frame.loc[frame["presentation"] == IDENTITY])
     sheets = [
         _label_sets(frame, lettered, order, unread or {}),
-        *factorial_sheets(frame, order),
+        *factorial_sheets(frame, order, draws, seed),
         _label_tokens(lettered, order),
     ]
     return [sheet for sheet in sheets if sheet.rows]
@@ -47,7 +55,7 @@ def letter_sheets(
 
 def with_groups(frame: pd.DataFrame) -> pd.DataFrame:
     """`frame` with a column `group` of integers, which sort faster than texts."""
-    return frame.assign(group=pd.factorize(frame["group_id"])[0])
+    return frame.assign(group=np.unique(frame["group_id"], return_inverse=True)[1])
 
 
 def mean_mass(rows: pd.DataFrame) -> Cell:
@@ -60,7 +68,7 @@ def mean_mass(rows: pd.DataFrame) -> Cell:
 
 def _lettered(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of items that show options under letters from A; yes/no items are read under their words."""
-    return rows[[tuple(labels) == tuple(LETTERS[: len(labels)]) for labels in rows["labels"]]]
+    return rows.loc[[tuple(labels) == tuple(LETTERS[: len(labels)]) for labels in rows["labels"]]]
 
 
 _SET_COLUMNS = (
@@ -79,7 +87,7 @@ _SET_COLUMNS = (
 
 def _label_sets(frame: pd.DataFrame, lettered: pd.DataFrame, order: Sequence[str], unread: Mapping[str, str]) -> Sheet:
     present = set(frame["presentation"])
-    most = int(lettered["k"].max()) if len(lettered) else 0
+    most = max(lettered["k"], default=0)
     rows: list[tuple[Cell, ...]] = []
     for name, labels in LABEL_SETS.items():
         shown = " ".join(labels.shown(min(most, len(labels.labels))))
@@ -87,7 +95,7 @@ def _label_sets(frame: pd.DataFrame, lettered: pd.DataFrame, order: Sequence[str
             reason = Missing(f"label set {name} cannot be read: {unread[name]}")
             rows += [(name, shown, condition, *[reason] * (len(_SET_COLUMNS) - 3)) for condition in order]
         elif f"{LABELS}{name}" in present:
-            own = frame[frame["presentation"] == f"{LABELS}{name}"]
+            own = frame.loc[frame["presentation"] == f"{LABELS}{name}"]
             rows += _set_rows(name, shown, own, order, backwards=labels.backwards)
     if rows:
         letters = " ".join(LETTERS[:most])
@@ -101,7 +109,7 @@ def _label_sets(frame: pd.DataFrame, lettered: pd.DataFrame, order: Sequence[str
             "Labels are those of the most options, from the first slot to the last; contents stand in the same slots "
             "under every set.",
             "First label: the one that comes first in the set's own order; under reversed that is A, in the last slot. "
-            "What stays with the first slot under all sets is a slot preference, what goes with A is one for the letter.",
+            "What stays in the first slot under every set is a preference for the slot, what goes with A one for A.",
             "A set without enough labels for an item leaves that item out: compare n.",
         ),
     )
@@ -112,7 +120,7 @@ def _set_rows(
 ) -> list[tuple[Cell, ...]]:
     found: list[tuple[Cell, ...]] = []
     for condition in order:
-        own = rows[rows["condition"] == condition]
+        own = rows.loc[rows["condition"] == condition]
         slots, groups = own["pred_slot"].to_numpy(), own["group"].to_numpy()
         first, last = metrics.rate(slots == 0, groups), metrics.rate(slots == own["k"].to_numpy() - 1, groups)
         found.append(
@@ -135,9 +143,9 @@ def _set_rows(
 def _label_tokens(lettered: pd.DataFrame, order: Sequence[str]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for condition in order:
-        own = lettered[lettered["condition"] == condition]
-        for slot in range(int(own["k"].max()) if len(own) else 0):
-            having = own[own["k"] > slot]
+        own = lettered.loc[lettered["condition"] == condition]
+        for slot in range(max(own["k"], default=0)):
+            having = own.loc[own["k"] > slot]
             groups = having["group"].to_numpy()
             rows.append(
                 (

@@ -147,7 +147,7 @@ def _frame(records: Sequence[Record] | pa.Table) -> pd.DataFrame:
     table = to_table(records) if isinstance(records, Sequence) else records
     frame = table.select(_COLUMNS).to_pandas()
     # Other letters and controls are measured beside the orders, and have tables of their own.
-    frame = frame[frame["presentation"].map(is_order)].reset_index(drop=True)
+    frame = frame.loc[[is_order(name) for name in frame["presentation"]]].reset_index(drop=True)
     # Integers instead of texts: pairing and grouping sort them many times.
     frame["row"] = frame.groupby(["item_id", "presentation"], sort=False).ngroup()
     frame["group"] = frame.groupby("group_id", sort=False).ngroup()
