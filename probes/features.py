@@ -18,6 +18,7 @@ import numpy as np
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from probes.compare import require_model
 from thinkgap.backends.hf import HFBackend
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, DataError, StoreError, ThinkgapError, nearest
@@ -43,8 +44,6 @@ log = logging.getLogger(__name__)
 FINAL_STATE = "final_norm"
 """The last state after the final norm, which the head reads."""
 _IDENTITY = "identity"
-_SAME_MODEL = ("class", "revision", "quantization", "vocab_size")
-_SAME_CONDITION = ("text", "placement", "thinking")
 _CAPTURED = "evaluation.capture.enabled=true evaluation.capture.final_norm=true"
 
 
@@ -179,7 +178,7 @@ def read_split(cfg: TrainConfig, source: Source, backend: HFBackend, folder: Pat
             run_native(asked, where, backend=backend)
     else:
         where = source.run
-        _require_model(cfg, where, read_manifest(where)["model"], backend.describe(), source.name)
+        require_model(cfg.model.name, backend.describe(), where, read_manifest(where)["model"])
     found = _rows(where)
     kept = [row for row, record in enumerate(found.records) if record.presentation == _IDENTITY]
     if len(kept) < len(found.records):
@@ -194,40 +193,6 @@ def _narrowed(cfg: TrainConfig, source: Source) -> Any:
     """The triggers that a source needs; Direct always comes with them."""
     named = {name: spec for name, spec in cfg.trigger.conditions.items() if name in source.conditions}
     return replace(cfg.trigger, conditions=named)
-
-
-def _require_model(
-    cfg: TrainConfig, folder: Path, stored: Mapping[str, Any], now: Mapping[str, Any], name: str
-) -> None:
-    for key in _SAME_MODEL:
-        if stored.get(key) != now.get(key):
-            raise StoreError(
-                f"probe.{name}_features: {folder} was computed by another model than model={cfg.model.name} ({key}: "
-                f"{stored.get(key)} there, {now.get(key)} here); give that model, or other features"
-            )
-
-
-def require_same_conditions(train: Split, evaluation: Split) -> None:
-    """Refuse two runs in which one name stands for two prompts.
-
-    Raises:
-        StoreError: a condition whose text, placement or thinking differ, or other settings of all prompts.
-    """
-    stored = {one["name"]: one for one in train.manifest["conditions"]}
-    for one in evaluation.manifest["conditions"]:
-        for key in _SAME_CONDITION:
-            if (other := stored.get(one["name"])) is not None and other[key] != one[key]:
-                raise StoreError(
-                    f"condition {one['name']}: {key} is {other[key]!r} in {train.folder} and {one[key]!r} in "
-                    f"{evaluation.folder}; give features of runs with the same conditions"
-                )
-    first, second = (split.manifest["config"]["prompt"] for split in (train, evaluation))
-    if differing := sorted(key for key in first if key != "date" and first[key] != second.get(key)):
-        key = differing[0]
-        raise StoreError(
-            f"prompt.{key} is {first[key]!r} in {train.folder} and {second.get(key)!r} in {evaluation.folder}; give "
-            "features of runs with the same prompts"
-        )
 
 
 def _rows(folder: Path) -> Split:

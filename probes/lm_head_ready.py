@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.features import Split, find_sources, load_config, read_split, require_same_conditions
+from probes.compare import require_same_prompts
+from probes.features import Split, find_sources, load_config, read_split
 from probes.head import Readout, check_readout, copy_readout
 from probes.leakage import shared_items
 from thinkgap.backends.hf import HFBackend
@@ -65,10 +66,9 @@ def check_settings(cfg: TrainConfig) -> None:
         ConfigError: naming the setting.
     """
     probe = cfg.probe
-    for name in ("examples", "epochs", "batch_size", "lora.rank", "lora.alpha"):
-        value = probe
-        for part in name.split("."):
-            value = getattr(value, part)
+    least_one = {name: getattr(probe, name) for name in ("examples", "epochs", "batch_size")}
+    least_one |= {f"lora.{name}": getattr(probe.lora, name) for name in ("rank", "alpha")}
+    for name, value in least_one.items():
         if value < 1:
             raise ConfigError(f"probe.{name}={value}: must be at least 1")
     if not 0 <= probe.lora.dropout < 1:
@@ -97,7 +97,7 @@ def make_ready(cfg: TrainConfig, folder: Path) -> Ready:
     sources = find_sources(cfg)
     backend = load_model(load_config(cfg))
     train, evaluation = (read_split(cfg, source, backend, folder / "features") for source in sources)
-    require_same_conditions(train, evaluation)
+    require_same_prompts(train.folder, train.manifest, evaluation.folder, evaluation.manifest)
     readout = copy_readout(backend)
     trained = sources[0].conditions
     errors = [

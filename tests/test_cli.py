@@ -9,7 +9,7 @@ import pytest
 from tests.test_config import run
 from thinkgap.cli import prepare_arguments
 from thinkgap.errors import ConfigError
-from thinkgap.schema import EvaluateConfig
+from thinkgap.schema import EvaluateConfig, TrainConfig
 
 
 def prepared(*arguments: str) -> list[str]:
@@ -62,6 +62,7 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
     [
         ("model=qwen25vl7", "model=qwen25vl7: no such option; did you mean 'qwen25vl7b'"),
         ("demo=article", "demo: not an option of this command (it takes dataset, evaluation,"),
+        ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, evaluation,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
         ("evaluation=zzz", "known: native, prompts"),
@@ -80,6 +81,23 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
 def test_mistakes_name_the_nearest(argument: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         prepared(argument)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("probe=lm_head_lra", "probe=lm_head_lra: no such option; did you mean 'lm_head_lora'"),
+        ("probe.lora.rnk=3", "probe.lora.rnk: no such setting; did you mean 'probe.lora.rank'"),
+        ("probe=null", "probe=null: one of lm_head_lora"),
+        ("~probe", "this group is needed"),
+        ("mode=paper", "mode: not an option of this command (it takes dataset, label_ids,"),
+        ("evaluation.lens=true", "evaluation.lens: no such setting"),
+    ],
+)
+def test_mistakes_in_the_training_of_heads_name_the_nearest(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        prepare_arguments([argument], TrainConfig)
     assert message in str(caught.value)
 
 

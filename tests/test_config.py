@@ -18,14 +18,15 @@ from tests.conftest import ROOT
 from thinkgap import schema
 from thinkgap.data import ADAPTERS
 from thinkgap.demo.phases import check_settings
-from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig
+from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig, ProbeKind, TrainConfig
 
 CONF = ROOT / "conf"
 OPTIONS = sorted(
     (file.parent.name, file.stem)
     for file in CONF.glob("*/*.yaml")
-    if file.parent.name not in ("experiment", "local", "demo") and file.stem != "local"
+    if file.parent.name not in ("experiment", "local", "demo", "probe") and file.stem != "local"
 )
+PROBES = sorted(file.stem for file in (CONF / "probe").glob("*.yaml"))
 DEMOS = sorted(file.stem for file in (CONF / "demo").glob("*.yaml"))
 EXPERIMENTS = sorted(file.stem for file in (CONF / "experiment").glob("*.yaml"))
 MODELS = {
@@ -64,6 +65,10 @@ def composed_demo(*overrides: str) -> DemoTrainConfig:
     return composed_as(DemoTrainConfig, "demo_train", overrides)
 
 
+def composed_train(*overrides: str) -> TrainConfig:
+    return composed_as(TrainConfig, "train", overrides)
+
+
 def composed_as(kind: type[Config], name: str, overrides: Sequence[str]) -> Config:
     schema.register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -77,6 +82,39 @@ def test_every_option_composes(group: str, option: str) -> None:
     needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
     config = composed(f"{group}={option}", *needed.get(option, []))
     assert not OmegaConf.missing_keys(OmegaConf.structured(config))
+
+
+@pytest.mark.parametrize(("group", "option"), [one for one in OPTIONS if one[0] not in ("mode", "evaluation")])
+def test_every_option_composes_for_training_too(group: str, option: str) -> None:
+    needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
+    config = composed_train(f"{group}={option}", *needed.get(option, []))
+    assert not OmegaConf.missing_keys(OmegaConf.structured(config))
+
+
+def test_training_takes_the_same_defaults_as_evaluation() -> None:
+    """What is reported of a head must be what `evaluate.py` reports, unless told otherwise."""
+    train, evaluate = composed_train(), composed()
+    for name in ("model", "dataset", "trigger", "prompt", "trainer", "logger", "paths", "labels", "label_ids"):
+        assert getattr(train, name) == getattr(evaluate, name), name
+
+
+@pytest.mark.parametrize("option", PROBES)
+def test_every_probe_composes(option: str) -> None:
+    assert composed_train(f"probe={option}").probe.kind.name == option
+    assert {kind.name for kind in ProbeKind} == set(PROBES)
+
+
+def test_the_adapter_is_that_of_the_study_unless_told_otherwise() -> None:
+    probe = composed_train().probe
+    assert (probe.lora.rank, probe.examples, probe.epochs, probe.train_split) == (32, 3000, 10, "train")
+
+
+@pytest.mark.parametrize(
+    "override", ["probe.rank=3", "probe.lora.rank=many", "probe.loss=all", "probe.epochs=1.5", "evaluation.lens=true"]
+)
+def test_mistakes_in_the_training_of_heads_fail_at_compose_time(override: str) -> None:
+    with pytest.raises(HydraException):
+        composed_train(override)
 
 
 @pytest.mark.parametrize("option", DEMOS)
@@ -188,13 +226,14 @@ def test_a_trigger_of_ones_own_needs_no_file() -> None:
     assert config.trigger.conditions["custom"].text == "Think hard."
 
 
-def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "evaluate.py"), *arguments]
+def run(*arguments: str, cwd: Path = ROOT, entry: str = "evaluate.py") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / entry), *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.parametrize("entry", ["evaluate.py", "train.py"])
 @pytest.mark.parametrize("flags", [("--help",), ("--cfg", "job")])
-def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...]) -> None:
+def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...], entry: str) -> None:
     """Quick because torch and transformers stay out; seconds are measured in benchmarks, names are checked here."""
     code = (
         "import runpy, sys; sys.argv = sys.argv[1:]\n"
@@ -205,7 +244,7 @@ def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...]) -> None:
     )
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", code, "evaluate.py", *flags], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, entry, *flags], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - started < 30
@@ -217,3 +256,13 @@ def test_help_lists_every_option() -> None:
     for group, option in OPTIONS:
         assert option in text, f"{group}={option}"
     assert "python evaluate.py model=qwen25vl7b trigger=let_me_think" in text
+
+
+def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None:
+    text = run("--help", entry="train.py").stdout
+    for group, option in [*OPTIONS, *(("probe", option) for option in PROBES)]:
+        assert option in text, f"{group}={option}"
+    assert "python train.py probe=lm_head_lora model=demo_vlm trigger=let_me_think" in text
+    defaults = composed_train().probe
+    for name in ("examples", "epochs", "batch_size", "train_split"):
+        assert f"probe.{name}={getattr(defaults, name)}" in text, name

@@ -10,15 +10,16 @@ import pytest
 from tests.conftest import ROOT
 from thinkgap.cli import prepare_arguments
 from thinkgap.config_page import page
-from thinkgap.schema import DemoTrainConfig, EvaluateConfig
+from thinkgap.schema import DemoTrainConfig, EvaluateConfig, TrainConfig
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 LINES = [
     line.strip().split("  ")[0]
-    for file in [*PAGES, ROOT / "conf" / "evaluate.yaml", ROOT / "conf" / "demo_train.yaml"]
+    for file in [*PAGES, *(ROOT / "conf").glob("*.yaml")]
     for line in file.read_text(encoding="utf-8").splitlines()
 ]
 COMMANDS = sorted({line for line in LINES if line.startswith("python evaluate.py")})
+TRAIN_COMMANDS = sorted({line for line in LINES if line.startswith("python train.py")})
 DEMO_COMMANDS = sorted({line for line in LINES if line.startswith("python -m thinkgap.demo.train")})
 
 
@@ -51,3 +52,8 @@ def test_commands_of_the_demo_training_are_accepted(command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_in_the_documentation_are_accepted(command: str) -> None:
     prepare_arguments(shlex.split(command.split("#")[0])[2:], EvaluateConfig)
+
+
+@pytest.mark.parametrize("command", TRAIN_COMMANDS)
+def test_commands_of_the_training_of_heads_are_accepted(command: str) -> None:
+    prepare_arguments(shlex.split(command.split("#")[0])[2:], TrainConfig)
