@@ -7,7 +7,8 @@ to share a group.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,8 @@ MOST_UNDEFINED = 0.05
 _LEVELS = np.array([0.025, 0.975])
 _CHUNK = 65_536
 """Resampled counts that are held at a time; more do not fit a processor's cache and are slower."""
+_KEPT = 50_000_000
+"""Counts, one byte each, up to which those of all draws are kept for the next statistic."""
 
 
 def ratio(numerator: int, denominator: int) -> Statistic:
@@ -148,17 +151,26 @@ def _defined(drawn: Array) -> Array | None:
 
 def _resampled(sums: Array, draws: int, seed: int) -> Array:
     """Sums of `draws` resamples of the groups, shape [draws, m]."""
+    source = _kept_counts if len(sums) * draws <= _KEPT else _counts
+    return np.concatenate([counts @ sums for counts in source(len(sums), draws, seed)])
+
+
+def _counts(n_groups: int, draws: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+    """How often each group is drawn, shape [some of the draws, groups]; more than 255 times is out of reach."""
     rng = np.random.default_rng(seed)
-    n_groups = len(sums)
     chunk = max(1, _CHUNK // n_groups)
-    drawn = np.empty((draws, sums.shape[1]))
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
         # Counts of uniform draws are multinomial, and ten times as fast as numpy's sampler of many categories.
         chosen = rng.integers(0, n_groups, (size, n_groups)) + np.arange(size)[:, None] * n_groups
-        counts = np.bincount(chosen.ravel(), minlength=size * n_groups).reshape(size, n_groups)
-        drawn[start : start + size] = counts @ sums
-    return drawn
+        counts = np.bincount(chosen.ravel(), minlength=size * n_groups)
+        yield counts.reshape(size, n_groups).astype(np.uint8)
+
+
+@lru_cache(maxsize=2)
+def _kept_counts(n_groups: int, draws: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
+    """`_counts`, kept for the other conditions of a run, which have the same items: most of the time goes into them."""
+    return tuple(_counts(n_groups, draws, seed))
 
 
 def _interval(value: float, drawn: Array, jackknife: Array | None) -> tuple[float, float]:
