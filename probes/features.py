@@ -24,7 +24,7 @@ from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, DataError, StoreError, ThinkgapError, nearest
 from thinkgap.evaluation.native import run_native
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.readouts.native import READOUT
+from thinkgap.readouts.frames import NATIVE
 from thinkgap.schema import (
     CaptureConfig,
     DatasetConfig,
@@ -197,12 +197,12 @@ def _narrowed(cfg: TrainConfig, source: Source) -> Any:
 
 def _rows(folder: Path) -> Split:
     """All native rows of a run with their final states, joined by key."""
-    features = features_of_run(folder, [FINAL_STATE], readout=READOUT)
+    features = features_of_run(folder, [FINAL_STATE], readout=NATIVE)
     names = ("item_id", "presentation", "condition")
     places = {
         key: row for row, key in enumerate(zip(*(features.rows[name].to_pylist() for name in names), strict=True))
     }
-    records = [record for record in read_records(folder) if record.readout == READOUT]
+    records = [record for record in read_records(folder) if record.readout == NATIVE]
     order = [places[record.item_id, record.presentation, record.condition] for record in records]
     return Split(folder, tuple(records), features.states[order, 0], read_manifest(folder))
 

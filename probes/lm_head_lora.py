@@ -24,7 +24,8 @@ from probes.lm_head_ready import Ready, check_settings, lora_fingerprint, make_r
 from probes.lm_head_sheet import PREFIX, lora_sheet, sentence
 from probes.targets import adapter_loss, label_table
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
-from thinkgap.readouts.native import READOUT, native_record
+from thinkgap.readouts.frames import NATIVE
+from thinkgap.readouts.native import native_record
 from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
 from thinkgap.schema import TrainConfig
@@ -81,7 +82,7 @@ def _train(cfg: TrainConfig, ready: Ready, run: RunFolder, tracker: WandbTracker
     started, n_new = datetime.now(UTC), 0
     done = run.finished_keys()
     evaluated = {(record.item_id, record.presentation, record.condition) for record in ready.evaluation.records}
-    if not {(*key, READOUT) for key in evaluated} <= done:
+    if not {(*key, NATIVE) for key in evaluated} <= done:
         run.write_shard(ready.evaluation.records)
     for number, condition in enumerate(ready.trained):
         folder = run.path / "adapters" / condition

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from thinkgap.metrics import PairedDifference
-from thinkgap.readouts.native import READOUT
+from thinkgap.readouts.frames import NATIVE
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 from thinkgap.readouts.table import REFERENCE, Row, make_table
 from thinkgap.types import Record
@@ -51,9 +51,9 @@ def lora_rows(records: Sequence[Record], conditions: Sequence[str]) -> dict[str,
     by_condition: dict[str, list[Row]] = {}
     for name in conditions:
         # `make_table` pairs conditions of one readout; here the readouts of one condition are paired.
-        rows = [replace(one, condition=one.readout, readout=READOUT) for one in records if one.condition == name]
+        rows = [replace(one, condition=one.readout, readout=NATIVE) for one in records if one.condition == name]
         if rows:
-            by_condition[name] = list(make_table(rows, reference=READOUT).rows)
+            by_condition[name] = list(make_table(rows, reference=NATIVE).rows)
     return by_condition
 
 
@@ -69,7 +69,7 @@ def lora_sheet(
         title: Heading.
         notes: Further lines below the table.
     """
-    order = [READOUT, *(PREFIX + name for name in trained)]
+    order = [NATIVE, *(PREFIX + name for name in trained)]
     cells = [
         _cells(name, row)
         for name, rows in lora_rows(records, conditions).items()
@@ -79,7 +79,7 @@ def lora_sheet(
 
 
 def _cells(read_under: str, row: Row) -> tuple[Cell, ...]:
-    own = row.condition == READOUT
+    own = row.condition == NATIVE
     name = OWN_HEAD if own else row.condition.removeprefix(PREFIX)
     return (
         read_under,
@@ -105,7 +105,7 @@ def sentence(records: Sequence[Record], conditions: Sequence[str], trained: Sequ
     found: dict[str, tuple[float, float]] = {}
     for name, rows in lora_rows(records, [one for one in conditions if one in trained]).items():
         values = {row.condition: row.accuracy.value for row in rows}
-        found[name] = values[READOUT], values[PREFIX + name]
+        found[name] = values[NATIVE], values[PREFIX + name]
     others = [pair for name, pair in found.items() if name != REFERENCE]
     parts = [_part(REFERENCE, [found[REFERENCE]])] if REFERENCE in found else []
     if others:

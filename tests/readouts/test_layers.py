@@ -36,7 +36,7 @@ def four() -> list[Record]:
         ((-0.6, -0.5), (-0.6, -0.5)),
     ]
     masses = [(0.1, 0.4), (0.2, 0.4), (0.3, 0.6), (0.4, 0.6)]
-    shown: dict[str, object] = {"k": 2, "order": (0, 1), "labels": ("A", "B")}
+    shown: dict[str, Any] = {"k": 2, "order": (0, 1), "labels": ("A", "B")}
     return [
         record(f"q{i}", lens_label_logprobs=lens, lens_label_mass=mass, **(shown if len(lens[0]) == 2 else {}))
         for i, (lens, mass) in enumerate(zip(lenses, masses, strict=True))

@@ -16,7 +16,7 @@ from thinkgap.types import Condition, Presentation, Prompt, Request
 DIRECT = Condition("direct", "trigger", Request.label)
 
 
-def prompt(order: tuple[int, ...] = (2, 0, 1), **fields: object) -> Prompt:
+def prompt(order: tuple[int, ...] = (2, 0, 1), **fields: Any) -> Prompt:
     return Prompt(shown(mcq(**fields), order), DIRECT, "text", (1, 2, 3, 4), ((5,), (6,), (7,)), n_image_tokens=2)
 
 

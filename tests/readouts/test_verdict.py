@@ -72,6 +72,8 @@ def test_the_published_case() -> None:
         # The first slot read less often than it is right is no preference for it.
         ("label", {"excess": share(-0.3)}, True, 0, "the native figure reads"),
         ("rationale", {"aligned": share(0.9), "aligned_gap": gap(0.1)}, False, 1, "do not report"),
+        # A label after a label is no better reading of it.
+        ("label", {"aligned": share(0.5), "aligned_gap": gap(-0.3)}, True, 0, "the native figure reads"),
     ],
 )
 def test_rules(requests: str, changes: dict[str, Any], match: bool, n_findings: int, advice: str) -> None:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from thinkgap.errors import ConfigError
+from thinkgap.evaluation.decoding import written_replies
 from thinkgap.evaluation.describe import refuse_control
-from thinkgap.evaluation.generate import written_replies
 from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.prompts.build import PreparedPrompt

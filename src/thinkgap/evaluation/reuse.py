@@ -9,14 +9,17 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import StoreError
 from thinkgap.evaluation.describe import code_digest, state_dtype
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.store.cell_rows import cell_key
 from thinkgap.store.cells import CellContents, CellStore
 
 log = logging.getLogger(__name__)
@@ -42,25 +45,37 @@ class Reuse:
     def __init__(self, engine: Engine, store: CellStore | None) -> None:
         self.engine, self.store = engine, store
         self.n_reused = 0
-        self._fresh: list[Scored] = []
+        self._fresh: dict[str, Scored] = {}
         self._bytes = 0
 
     def score(self, groups: Sequence[Sequence[PreparedPrompt]]) -> list[list[Scored]]:
         """As `Engine.score`; what is computed waits for `flush`."""
         if self.store is None:
             return self.engine.score(groups)
-        known = [self.store.get([prepared.prompt for prepared in group]) for group in groups]
-        missing = [
-            [prepared for prepared, one in zip(group, found, strict=True) if one is None]
-            for group, found in zip(groups, known, strict=True)
+        keys = [[cell_key(prepared.prompt) for prepared in group] for group in groups]
+        cells: dict[str, Scored] = {}
+        for group, own in zip(groups, keys, strict=True):
+            for key, stored in zip(own, self.store.get([prepared.prompt for prepared in group]), strict=True):
+                self.n_reused += stored is not None
+                if (cell := stored or self._fresh.get(key)) is not None:
+                    cells[key] = cell
+        # What several groups ask for is computed once, so that a run reads what a run that resumes it will find.
+        asked = set(cells)
+        missing: list[list[PreparedPrompt]] = []
+        for group, own in zip(groups, keys, strict=True):
+            missing.append([])
+            for prepared, key in zip(group, own, strict=True):
+                if key not in asked:
+                    asked.add(key)
+                    missing[-1].append(prepared)
+        computed = {cell_key(one.prompt): one for group in self.engine.score(missing) for one in group}
+        self._fresh |= computed
+        self._bytes += sum(one.states.nbytes for one in computed.values() if one.states is not None)
+        cells |= computed
+        return [
+            [replace(cells[key], prompt=prepared.prompt) for prepared, key in zip(group, own, strict=True)]
+            for group, own in zip(groups, keys, strict=True)
         ]
-        computed = [one for group in self.engine.score(missing) for one in group]
-        self._fresh += computed
-        self._bytes += sum(one.states.nbytes for one in computed if one.states is not None)
-        rest = iter(computed)
-        results = [[one if one is not None else next(rest) for one in found] for found in known]
-        self.n_reused += sum(map(len, results)) - len(computed)
-        return results
 
     @property
     def is_full(self) -> bool:
@@ -75,7 +90,7 @@ class Reuse:
         """
         if self.store is not None and self._fresh:
             try:
-                self.store.write(self._fresh)
+                self.store.write(list(self._fresh.values()))
             except StoreError as error:
                 if self.store.wanted.names:
                     # The states are what the run is for. They keep waiting, so that no later call takes them as written
@@ -83,7 +98,7 @@ class Reuse:
                     raise
                 log.warning("cells are not kept from here on, the run goes on: %s", error)
                 self.store = None
-        self._fresh, self._bytes = [], 0
+        self._fresh, self._bytes = {}, 0
 
     def describe(self) -> dict[str, Any]:
         """For the manifest: where the cells are, and which states they hold."""
@@ -117,17 +132,28 @@ def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
 
 def cell_context(engine: Engine) -> dict[str, Any]:
     """All that a cell depends on beside its prompt, as JSON data."""
-    from importlib.metadata import version
-
-    described = engine.backend.describe()
     reasoning = engine.options.reasoning
-    return {
-        "model": {name: described.get(name) for name in _MODEL},
-        "device": engine.backend.device.type,
+    return model_context(engine.backend) | {
         "scoring": engine.choice.method.name,
         # Half-precision logits depend on what shares a pass.
-        "pass": None if described["dtype"] == "float32" else engine.pass_size,
+        "pass": None if in_float32(engine.backend) else engine.pass_size,
         "reasoning_tokens": None if reasoning is None else [list(reasoning.all), list(reasoning.strict)],
+    }
+
+
+def model_context(backend: HFBackend) -> dict[str, Any]:
+    """All that logits depend on beside the prompt and what shares its pass, as JSON data."""
+    from importlib.metadata import version
+
+    described = backend.describe()
+    return {
+        "model": {name: described.get(name) for name in _MODEL},
+        "device": backend.device.type,
         "libraries": {name: version(name) for name in _LIBRARIES},
         "code": code_digest("backends", "scoring"),
     }
+
+
+def in_float32(backend: HFBackend) -> bool:
+    """Whether logits are the same, but for the last digits, whatever shares a pass."""
+    return backend.describe()["dtype"] == "float32"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from thinkgap.data.present import FACTORIAL, LABELS
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
@@ -59,10 +59,10 @@ def report_of_run(run_dir: Path | str) -> Report:
     facts = facts_of(stored)
     settings: Mapping[str, Any] = facts.settings
     kind = settings.get("kind", NATIVE)
-    native = stored.filter(pc.equal(stored.column("readout"), NATIVE))
+    native = stored.filter(_equal(stored, "readout", NATIVE))
     if kind != NATIVE:
         # Readouts are compared on the items as the source shows them; orders have tables of their own.
-        native = native.filter(pc.equal(native.column("presentation"), IDENTITY))
+        native = native.filter(_equal(native, "presentation", IDENTITY))
     reference = facts.reference or REFERENCE
     table = make_table(native, facts.conditions, reference=reference, title=facts.title, excluded=facts.excluded)
     frame = frame_of(stored)
@@ -87,7 +87,7 @@ def report_text(run_dir: Path | str) -> str:
     Raises:
         StoreError: the folder holds no finished run, or a damaged file.
     """
-    readouts = pc.unique(read_run(run_dir).column("readout")).to_pylist()
+    readouts = read_run(run_dir).column("readout").unique().to_pylist()
     if NATIVE in readouts:
         return report_markdown(report_of_run(run_dir))
     return "\n".join(map(to_markdown, tables_of_run(run_dir)))
@@ -114,7 +114,7 @@ def _sheets(
         sheets += shift_sheets(native, conditions, reference=reference)
         charts += permutation_charts(native, conditions) + shift_charts(native, conditions)
     if kind in ("permutation", WHOLE) or any(map(_other_letters, native["presentation"].unique())):
-        letters = letter_sheets(native, conditions, unread=settings.get("unread", {}))
+        letters = letter_sheets(native, conditions, draws=draws, seed=seed, unread=settings.get("unread", {}))
         sheets += letters
         charts += letter_charts(letters)
     if kind in ("vocabulary", WHOLE):
@@ -131,6 +131,10 @@ def _sheets(
         sheets += aligned_sheets(frame, conditions, reference=reference, cue=settings.get("cue", ""))
     sheets += control_sheet(native, conditions)
     return sheets, charts
+
+
+def _equal(table: pa.Table, column: str, value: str) -> pa.Array:
+    return pa.array(table.column(column).to_numpy() == value)
 
 
 def _other_letters(presentation: str) -> bool:

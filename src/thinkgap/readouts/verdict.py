@@ -84,13 +84,15 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
         findings.append(f"labels hold {mass_text(found.label_mass.value)} of the next token's probability")
     if found.excess.value > thresholds.first_slot and found.excess.low > 0:
         findings.append(f"the first slot is read {100 * found.excess.value:.1f} points more often than it is right")
-    for name, pair in (("generated answers are", found.gap), ("labels read after the reply are", found.aligned_gap)):
+    # A label after a reply that was to be a label is no better reading of it.
+    aligned_gap = found.aligned_gap if found.requests == "rationale" else None
+    for name, pair in (("generated answers are", found.gap), ("labels read after the reply are", aligned_gap)):
         if pair is not None and _clear(pair.difference, thresholds.gap):
             value = pair.difference.value
             more = "more" if value > 0 else "less"
             findings.append(f"{name} right {100 * abs(value):.1f} points {more} often")
     match = found.requests != "rationale" and not rare
-    known = found.gap is not None or found.aligned_gap is not None
+    known = found.gap is not None or aligned_gap is not None
     return Verdict(found, match, tuple(findings), _advice(match, bool(findings), known))
 
 
