@@ -93,11 +93,18 @@ class Shard:
                 raise StoreError(f"{file.path} is damaged: its sha256 does not match")
 
 
-def context_digest(context: Mapping[str, JSON]) -> str:
-    """Digest of what cells depend on beside their prompt, and of the columns that this version writes."""
+def context_digest(context: Mapping[str, JSON], schema: pa.Schema | None = None) -> str:
+    """Digest of what cells depend on beside their prompt, and of the columns that this version writes.
+
+    Args:
+        context: What the folder belongs to.
+        schema: The columns; None is those of cells.
+    """
     # Through JSON and back: the digest is the same for the settings and for what fingerprint.json gives back.
     plain = json.loads(json.dumps(context))
-    return hashlib.sha256(json.dumps([plain, str(SCHEMA)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([plain, str(SCHEMA if schema is None else schema)], sort_keys=True).encode()
+    ).hexdigest()
 
 
 def shard_paths(folder: Path) -> list[Path]:
