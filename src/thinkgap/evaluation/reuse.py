@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import StoreError
 from thinkgap.evaluation.describe import code_digest, state_dtype
 from thinkgap.prompts.build import PreparedPrompt
@@ -117,17 +118,28 @@ def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
 
 def cell_context(engine: Engine) -> dict[str, Any]:
     """All that a cell depends on beside its prompt, as JSON data."""
-    from importlib.metadata import version
-
-    described = engine.backend.describe()
     reasoning = engine.options.reasoning
-    return {
-        "model": {name: described.get(name) for name in _MODEL},
-        "device": engine.backend.device.type,
+    return model_context(engine.backend) | {
         "scoring": engine.choice.method.name,
         # Half-precision logits depend on what shares a pass.
-        "pass": None if described["dtype"] == "float32" else engine.pass_size,
+        "pass": None if in_float32(engine.backend) else engine.pass_size,
         "reasoning_tokens": None if reasoning is None else [list(reasoning.all), list(reasoning.strict)],
+    }
+
+
+def model_context(backend: HFBackend) -> dict[str, Any]:
+    """All that logits depend on beside the prompt and what shares its pass, as JSON data."""
+    from importlib.metadata import version
+
+    described = backend.describe()
+    return {
+        "model": {name: described.get(name) for name in _MODEL},
+        "device": backend.device.type,
         "libraries": {name: version(name) for name in _LIBRARIES},
         "code": code_digest("backends", "scoring"),
     }
+
+
+def in_float32(backend: HFBackend) -> bool:
+    """Whether logits are the same, but for the last digits, whatever shares a pass."""
+    return backend.describe()["dtype"] == "float32"
