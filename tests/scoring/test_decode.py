@@ -317,7 +317,7 @@ def test_logits_that_are_not_finite_name_the_item(
         hook.remove()
 
 
-@pytest.mark.parametrize("settings", [{"max_new_tokens": 0}, {"batch_size": 0}])
-def test_settings_that_cannot_be(settings: dict[str, int], tiny_backend: Callable[[str], Any]) -> None:
+@pytest.mark.parametrize(("cap", "batch_size"), [(0, 4), (4, 0)])
+def test_settings_that_cannot_be(cap: int, batch_size: int, tiny_backend: Callable[[str], Any]) -> None:
     with pytest.raises(ValueError, match="must be at least 1"):
-        Decoder(tiny_backend("llama"), **{"max_new_tokens": 4, "batch_size": 4} | settings, stop_ids=(), method=SHARED)
+        Decoder(tiny_backend("llama"), cap, batch_size, (), SHARED)

@@ -12,7 +12,6 @@ import logging
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
@@ -115,50 +114,80 @@ def generate_replies(
         ModelError: memory does not suffice for one prompt, or logits that are not finite.
     """
     keeper = _Keeper(store)
-    replies: list[list[Reply]] = []
     total = len(groups) if isinstance(groups, Sized) else None
     with _ended_by_sigterm(), progress(total=total, description=description, enabled=shown) as bar:
+        run = _Run(decoder, keeper, bar)
         try:
-            for chunk in _chunks(groups, _BATCHES * decoder.batch_size):
-                replies += _replies_of(chunk, decoder, keeper, bar)
+            for block in _blocks(groups, run.most):
+                run.take(block)
+            run.generate()
         except BaseException as error:
             _keep_what_ended(keeper, error)
-            done = f"{len(replies)} of {'an unknown number of' if total is None else total} items are done"
+            done = f"{run.done} of {'an unknown number of' if total is None else total} items are done"
             kept = "nothing is kept" if keeper.store is None else "the same command goes on from what has ended"
             log.warning("%s was interrupted: %s; %s", description, done, kept)
             raise
         keeper.flush()
-    return replies
+    return run.replies()
 
 
-def _chunks(groups: Iterable[Group], prompts: int) -> Iterator[list[Group]]:
+def _blocks(groups: Iterable[Group], prompts: int) -> Iterator[list[Group]]:
     """Groups in order, so many together that they have at least so many prompts."""
     left = iter(groups)
-    while chunk := list(islice(left, 1)):
-        size = len(chunk[0])
-        while size < prompts and len(chunk) < _MOST_ITEMS and (more := list(islice(left, 1))):
-            chunk += more
+    while block := list(islice(left, 1)):
+        size = len(block[0])
+        while size < prompts and len(block) < _MOST_ITEMS and (more := list(islice(left, 1))):
+            block += more
             size += len(more[0])
-        yield chunk
+        yield block
 
 
-def _replies_of(chunk: Sequence[Group], decoder: Decoder, keeper: _Keeper, bar: Any) -> list[list[Reply]]:
-    """Replies to some groups; the bar moves on as the last of a group's ends."""
-    known = keeper.known(chunk)
-    missing = [
-        [prepared for prepared, reply in zip(group, found, strict=True) if reply is None]
-        for group, found in zip(chunk, known, strict=True)
-    ]
-    left = Counter({number: len(group) for number, group in enumerate(missing)})
-    bar.update(sum(not group for group in missing))
+class _Run:
+    """Groups that were taken so far: what is known of them, and prompts that wait until several batches are full."""
 
-    def ended(number: int, reply: Reply) -> None:
-        left[number] -= 1
-        bar.update(not left[number])
-        keeper.keep(reply)
+    def __init__(self, decoder: Decoder, keeper: _Keeper, bar: Any) -> None:
+        self.decoder, self.keeper, self.bar = decoder, keeper, bar
+        self.done = 0
+        """Groups of which every reply is there. Counted here, because a bar that is switched off does not count."""
+        self._replies: list[list[Reply | None]] = []
+        self._waiting: dict[int, list[PreparedPrompt]] = {}
 
-    fresh = iter([reply for group in decoder.decode(missing, ended) for reply in group])
-    return [[reply if reply is not None else next(fresh) for reply in found] for found in known]
+    @property
+    def most(self) -> int:
+        """Prompts that are generated at once."""
+        return _BATCHES * self.decoder.batch_size
+
+    def take(self, block: Sequence[Group]) -> None:
+        for group, found in zip(block, self.keeper.known(block), strict=True):
+            missing = [prepared for prepared, reply in zip(group, found, strict=True) if reply is None]
+            if missing:
+                self._waiting[len(self._replies)] = missing
+            else:
+                self._finish(1)
+            self._replies.append(found)
+        if sum(map(len, self._waiting.values())) >= self.most:
+            self.generate()
+
+    def generate(self) -> None:
+        numbers, groups = list(self._waiting), list(self._waiting.values())
+        left = [len(group) for group in groups]
+
+        def ended(place: int, reply: Reply) -> None:
+            left[place] -= 1
+            self._finish(not left[place])
+            self.keeper.keep(reply)
+
+        for number, fresh in zip(numbers, self.decoder.decode(groups, ended), strict=True):
+            rest = iter(fresh)
+            self._replies[number] = [reply or next(rest) for reply in self._replies[number]]
+        self._waiting = {}
+
+    def replies(self) -> list[list[Reply]]:
+        return [[reply for reply in group if reply is not None] for group in self._replies]
+
+    def _finish(self, groups: int) -> None:
+        self.done += groups
+        self.bar.update(groups)
 
 
 class _Keeper:
