@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from thinkgap.types import Condition, Presentation, Prompt, Request
 DIRECT = Condition("direct", "trigger", Request.label)
 
 
-def prompt(order: tuple[int, ...] = (2, 0, 1), **fields: object) -> Prompt:
+def prompt(order: tuple[int, ...] = (2, 0, 1), **fields: Any) -> Prompt:
     return Prompt(shown(mcq(**fields), order), DIRECT, "text", (1, 2, 3, 4), ((5,), (6,), (7,)), n_image_tokens=2)
 
 
