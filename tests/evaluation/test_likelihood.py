@@ -162,6 +162,31 @@ def test_a_two_token_model_by_hand(tiny_backend: Callable[[str], Any]) -> None:
     assert len(calls) == 2
 
 
+def test_items_with_the_same_images_share_a_group(
+    tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    backend = tiny_backend("qwen25vl")
+    builder = PromptBuilder(backend.fmt, CONDITIONS)
+    one, other = picture(100, 60, 1), picture(60, 60, 2)
+    made = [
+        mcq("a", images=(one,)),
+        mcq("b", question="Why?", images=(one,)),
+        mcq("c", images=(other,)),
+        mcq("d"),
+        mcq("e", question="Why?"),
+    ]
+    shared: list[list[set[str]]] = []
+    engine = Engine.of(backend)
+
+    def score(groups: Sequence[Sequence[PreparedPrompt]]) -> list[list[Scored]]:
+        shared.append([{one.prompt.presentation.item.id for one in group} for group in groups])
+        return engine.score(groups)
+
+    found = list(likelihoods(map(identity, made), builder, score, SETTINGS, 1000))
+    assert shared[1] == [{"a", "b"}, {"c"}, {"d"}, {"e"}]
+    check(backend, made, found, builder)
+
+
 def test_an_item_that_cannot_be_read_is_left_out_with_its_reason(tiny_backend: Callable[[str], Any]) -> None:
     backend = tiny_backend("llama")
     builder = PromptBuilder(backend.fmt, CONDITIONS)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.items import mcq
 from tests.test_config import composed
+from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError, PromptError
 from thinkgap.evaluation import likelihood_run
 from thinkgap.evaluation.likelihood_run import run_likelihoods
@@ -131,6 +133,13 @@ def test_states_and_lens_are_not_taken_of_option_strings(read: Callable[..., Any
     read("evaluation.lens=true", "evaluation.capture.enabled=true")
     assert not list((tmp_path / "cells").glob("*/*.safetensors"))
     assert all(record.lens_label_logprobs == () for record in read_records(tmp_path / "run"))
+
+
+def test_items_with_the_same_images_stand_side_by_side(picture: Callable[..., Any]) -> None:
+    one, other = picture(10, 10, 1), picture(10, 10, 2)
+    pictures = {"a": (one,), "b": (), "c": (other,), "d": (one,), "e": (), "f": (other, one), "g": (other,)}
+    asked = [identity(mcq(item_id, images=images)) for item_id, images in pictures.items()]
+    assert [one.item.id for one in likelihood_run._by_images(asked)] == list("adbcgef")
 
 
 def test_a_control_token_in_the_premise_is_refused(read: Callable[..., Any]) -> None:

@@ -16,6 +16,7 @@ from thinkgap.errors import PromptError
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder, digest
 from thinkgap.prompts.strings import collect, expand, option_strings, premise_prompt, require_room
 from thinkgap.schema import OptionForm
+from thinkgap.store.cell_rows import cell_key
 from thinkgap.types import Condition, Placement, Prompt, Reading, Request
 
 DIRECT = Condition("direct", "trigger", Request.label)
@@ -113,6 +114,7 @@ def test_each_proper_prefix_is_one_prompt_with_the_tokens_that_may_follow() -> N
         assert one.tensors["pixel_values"] is base.tensors["pixel_values"]
     assert len({one.prompt.sha256 for one in expanded}) == 3
     assert expanded[0].prompt.sha256 == base.prompt.sha256
+    assert cell_key(expanded[0].prompt) != cell_key(base.prompt), "the same tokens, but other readings of them"
 
 
 def test_sums_by_hand() -> None:
@@ -137,7 +139,8 @@ def test_sums_by_hand() -> None:
 def test_the_premise_stands_for_everything_of_the_item(
     tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
 ) -> None:
-    made = builder(tiny_backend("qwen25vl"))
+    backend = tiny_backend("qwen25vl")
+    made = builder(backend)
     item = shown(mcq(context="Look.", images=(picture(60, 60),)))
     direct, let = (premise_prompt(made, item, condition, "Answer:") for condition in made.conditions)
     assert direct.prompt.text.endswith("<|im_start|>user\nAnswer:<|im_end|>\n<|im_start|>assistant\n")
@@ -146,7 +149,7 @@ def test_the_premise_stands_for_everything_of_the_item(
         assert not any(text in one.prompt.text for text in ("Look", "largest", "twelve", "A.", "vision"))
         assert one.prompt.images == ()
         assert one.prompt.sha256 == digest(one.prompt)
-        assert made.fmt.image_token_id not in one.prompt.input_ids
+        assert backend.fmt.image_token_id not in one.prompt.input_ids
     other = premise_prompt(made, shown(mcq("i1", question="Why?")), made.conditions[1], "Answer:")
     assert other.prompt.sha256 == let.prompt.sha256, "the premise says nothing of the item"
 

@@ -6,6 +6,7 @@ own; nothing else goes through the model. Knows no record and no file; the answe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,7 +78,7 @@ class _Asked:
     strings: tuple[OptionString, ...] = ()
     excluded: PromptError | None = None
 
-    @property
+    @cached_property
     def option_ids(self) -> tuple[tuple[int, ...], ...]:
         """Token ids of every slot's string."""
         return tuple(string.ids for string in self.strings)
@@ -163,17 +164,30 @@ def _premises(
         yield from zip(keys, sums, strict=True)
 
 
-def _sums(
-    work: Sequence[tuple[list[list[PreparedPrompt]], tuple[tuple[int, ...], ...]]], score: Score, most_reads: int
-) -> list[list[tuple[float, ...]]]:
+_Work = tuple[list[list[PreparedPrompt]], tuple[tuple[int, ...], ...]]
+"""What `expand` made of some prompts, and the options that they share."""
+
+
+def _sums(work: Sequence[_Work], score: Score, most_reads: int) -> list[list[tuple[float, ...]]]:
     """Per entry of `work` and list of prompts in it, the likelihoods of the entry's options."""
-    groups = [group for lists, _ in work for group in _groups(lists, most_reads)]
+    # Neighbours with the same images are one group, so that an image goes through the model once.
+    groups = [
+        group
+        for _, same in itertools.groupby(enumerate(work), key=_images)
+        for group in _groups([prompts for _, (lists, _) in same for prompts in lists], most_reads)
+    ]
     calls = [groups] if sum(map(len, groups)) <= most_reads else [[group] for group in groups]
     read = iter([one.reading for call in calls if call for group in score(call) for one in group])
     return [
         [collect([one.prompt for one in prompts], [next(read) for _ in prompts], ids) for prompts in lists]
         for lists, ids in work
     ]
+
+
+def _images(entry: tuple[int, _Work]) -> tuple[str, ...] | int:
+    """What an entry shares with its neighbours: its images; without any, nothing."""
+    number, (lists, _) = entry
+    return tuple(image.sha256 for prompts in lists[:1] for image in prompts[0].prompt.images) or number
 
 
 def _groups(lists: Sequence[list[PreparedPrompt]], most_reads: int) -> list[list[PreparedPrompt]]:

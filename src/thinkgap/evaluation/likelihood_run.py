@@ -55,7 +55,7 @@ def run_likelihoods(
     keeper = _Keeper(run, Reuse(reader, open_cells(cfg, reader)))
     asked = [one for one in presentations if one.name == "identity"]
     finished = keeper.finished([condition.name for condition in builder.conditions])
-    left = [one for one in asked if (one.item.id, one.name) not in finished]
+    left = _by_images([one for one in asked if (one.item.id, one.name) not in finished])
     most = MOST_READS if reader.backend.device.type == "cpu" else _MOST_READS_ON_ACCELERATOR
     found = likelihoods(left, builder, keeper.reuse.score, cfg.evaluation.likelihood, most)
     bar = progress(
@@ -71,6 +71,14 @@ def run_likelihoods(
     for item, reason in list(keeper.excluded.items())[:1]:
         log.warning("no likelihoods of %d items; the first, %s, because %s", len(keeper.excluded), item, reason)
     return keeper.excluded
+
+
+def _by_images(presentations: Sequence[Presentation]) -> list[Presentation]:
+    """Items that show the same images side by side, so that they share a pass."""
+    images = [tuple(image.sha256 for image in one.item.images) for one in presentations]
+    first = {key: place for place, key in reversed(list(enumerate(images)))}
+    order = sorted(range(len(images)), key=lambda place: (first[images[place]] if images[place] else place, place))
+    return [presentations[place] for place in order]
 
 
 class _Keeper:

@@ -45,6 +45,7 @@ _FIGURES = (
     Column("c", "c", "count"),
     Column("first_slot", "first slot %", "percent"),
     Column("gold_first", "gold first %", "percent"),
+    Column("mean_reciprocal_k", "mean(1/k) %", "percent"),
     Column("tied", "tied", "count"),
     Column("unanswered", "no answer", "count"),
 )
@@ -54,10 +55,10 @@ _LENGTHS = (
     Column("n", "n", "count"),
     Column("longest", "longest %", "percent"),
     Column("gold_longest", "gold longest %", "percent"),
-    Column("guess_longest", "guessing %", "percent"),
+    Column("guess_longest", "longest by guessing %", "percent"),
     Column("shortest", "shortest %", "percent"),
     Column("gold_shortest", "gold shortest %", "percent"),
-    Column("guess_shortest", "guessing %", "percent"),
+    Column("guess_shortest", "shortest by guessing %", "percent"),
 )
 
 
@@ -127,6 +128,7 @@ def likelihood_sheets(
         "token), over its UTF-8 bytes (per byte), or less its log-likelihood after the premise alone (PMI)",
         "differences, McNemar's p, b (right under the reference only) and c (right here only) are to the reference "
         "with the same normalisation, on the items that both have",
+        "gold first: the first-slot rate of a perfect model; mean(1/k): the first-slot rate and accuracy of guessing",
     )
     return [
         Sheet("likelihood", "Whole option strings", columns, tuple(figures), notes),
@@ -150,7 +152,8 @@ def _figures(part: pd.DataFrame, base: pd.DataFrame | None, is_reference: bool) 
         metrics.rate(part["correct"].to_numpy(), groups),
         *_difference(part, base, is_reference),
         metrics.first_slot_rate(slots, groups),
-        metrics.gold_first_rate(part["gold_slot"].to_numpy(), groups),
+        metrics.gold_first_rate(part["gold_slot"].to_numpy(), groups).value,
+        metrics.mean_reciprocal_k(part["k"].to_numpy()),
         int(part["tied"].to_numpy().sum()),
         int((slots < 0).sum()),
     )
@@ -182,10 +185,10 @@ def _biases(part: pd.DataFrame, lengths: Mapping[tuple[str, str, str], np.ndarra
     rates: list[Cell] = []
     for extreme in (np.max, np.min):
         among = [counts[row] == extreme(counts[row]) for row in uneven]
-        for column in ("pred_slot", "gold_slot"):
-            slots = part[column].to_numpy()[uneven]
-            hits = [slot >= 0 and bool(mask[slot]) for slot, mask in zip(slots, among, strict=True)]
-            rates.append(metrics.rate(hits, groups))
-        share = float(np.mean([mask.mean() for mask in among])) if among else math.nan
-        rates.append(share)
+        predicted, gold = (
+            metrics.rate([slot >= 0 and mask[slot] for slot, mask in zip(slots, among, strict=True)], groups)
+            for slots in (part["pred_slot"].to_numpy()[uneven], part["gold_slot"].to_numpy()[uneven])
+        )
+        guessing = float(np.mean([mask.mean() for mask in among])) if among else math.nan
+        rates += [predicted, gold.value, guessing]
     return (len(uneven), *rates)

@@ -95,7 +95,9 @@ def test_the_last_layer_is_the_native_readout(family: str, tiny_model: Callable[
     settings += ["trigger=let_me_think", "evaluation=layers", "logger=none"]
     finished = run_native(composed(*settings), tmp_path / "run")
     (sheet,) = layer_sheets(read_run(finished.folder).to_pandas(), ["direct", "let_me_think"])
-    rows = [dict(zip([column.name for column in sheet.columns], row, strict=True)) for row in sheet.rows]
+    rows: list[dict[str, Any]] = [
+        dict(zip([column.name for column in sheet.columns], row, strict=True)) for row in sheet.rows
+    ]
     assert [(row["condition"], row["layer"]) for row in rows] == [
         (name, layer) for name in ("direct", "let_me_think") for layer in range(3)
     ]
