@@ -17,7 +17,7 @@ from probes.targets import adapter_loss, label_table
 from tests.models import write_model
 from thinkgap.backends.load import load_backend
 from thinkgap.errors import ModelError
-from thinkgap.schema import AdapterLoss, LoraSettings, ModelConfig, ProbeConfig, TrainConfig, TrainerConfig
+from thinkgap.schema import AdapterLoss, Dtype, LoraSettings, ModelConfig, ProbeConfig, TrainConfig, TrainerConfig
 from thinkgap.scoring.readings import ReadOptions
 
 CPU = torch.device("cpu")
@@ -45,6 +45,22 @@ def test_the_copy_reads_what_the_run_read(split: Callable[..., Any], tiny_backen
         assert prompt.presentation.gold_slot == record.gold_slot
         assert reading.label_logprobs == pytest.approx(record.label_logprobs, abs=1e-4)
         assert reading.gold_rank == record.gold_rank
+
+
+def test_half_precision_is_checked_within_its_rounding(
+    split: Callable[..., Any], tiny_model: Callable[[str], Path]
+) -> None:
+    """bfloat16 keeps 8 bits: logits near 16 are 1/16 apart, so the run's own figures are that rough."""
+    cfg = ModelConfig(name="half", path=str(tiny_model("llama")), dtype=Dtype.bfloat16)
+    backend = load_backend(cfg, on_accelerator=False)
+    rows = split(backend, "model.dtype=bfloat16")
+    assert rows.states.dtype is torch.bfloat16
+    readout = copy_readout(backend)
+    largest = float(readout(rows.states.float()).abs().max())
+    error = check_readout(readout, rows.states, rows.records, "run")
+    assert 1e-4 < error <= largest / 128
+    with pytest.raises(ModelError, match="nats off"):
+        check_readout(readout, rows.states.flip(0), rows.records, "run")
 
 
 def test_states_before_the_norm_are_refused(split: Callable[..., Any], tiny_backend: Callable[[str], Any]) -> None:

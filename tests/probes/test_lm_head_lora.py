@@ -150,7 +150,8 @@ def test_what_a_run_leaves(
 def test_a_killed_run_resumes_to_the_same_files(
     config: Callable[..., TrainConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_lm_head_lora(config(), tmp_path / "whole")
+    cfg = config()
+    run_lm_head_lora(cfg, tmp_path / "whole")
     fitted: list[str] = []
     original = lm_head_lora.fit
 
@@ -162,14 +163,14 @@ def test_a_killed_run_resumes_to_the_same_files(
 
     monkeypatch.setattr(lm_head_lora, "fit", dies_later)
     with pytest.raises(RuntimeError, match="killed"):
-        run_lm_head_lora(config(), tmp_path / "killed")
+        run_lm_head_lora(cfg, tmp_path / "killed")
     assert not (tmp_path / "killed" / "records.parquet").exists()
-    run_lm_head_lora(config(), tmp_path / "killed")
+    run_lm_head_lora(cfg, tmp_path / "killed")
     assert fitted == ["direct", "let_me_think", "let_me_think"], "the finished adapter was kept"
     for name in FILES:
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     stands = (tmp_path / "killed" / "manifest.json").read_bytes()
-    run_lm_head_lora(config(), tmp_path / "killed")
+    run_lm_head_lora(cfg, tmp_path / "killed")
     assert len(fitted) == 3, "a finished run trains nothing"
     assert (tmp_path / "killed" / "manifest.json").read_bytes() == stands
     with pytest.raises(StoreError, match=r"probe.epochs: 2 in the folder, 3 now"):

@@ -47,9 +47,9 @@ def test_an_adapter_finds_the_turned_direction_on_held_out_states() -> None:
     readout = Readout("lm_head", projection, 1.0, None)
     assert accuracy(readout, test_direct, test_gold) > 0.95
     assert abs(accuracy(readout, test_triggered, test_gold) - 1 / LABELS) < 0.1, "chance: the first label for all"
+    labels = torch.arange(LABELS)[None, :, None].expand(len(gold), -1, -1)
     for kind in AdapterLoss:
         model = adapted(readout, LoraSettings(rank=8), seed=0, base="toy")
-        labels = torch.arange(LABELS)[None, :, None].expand(len(gold), -1, -1)
         fit(
             model,
             partial(adapter_loss, kind),
