@@ -14,7 +14,8 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*)$", re.MULTILINE)
 _LINE_MARK = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+•]|>+)(?=[ \t\n])|#{1,6}(?=[A-Za-z*]))", re.MULTILINE)
 _DELIMITER = re.compile(r"(?<!\\)\\[()\[\]]|\$\$|\\displaystyle(?![A-Za-z])")
-_EMPHASIS = re.compile(r"(?<!\w)(?:\*\*+|__+)|(?:\*\*+|__+)(?!\w)|`+")
+# A run is tried once and as a whole, or a long one would take time quadratic in its length.
+_EMPHASIS = re.compile(r"(?<![\w*])\*\*++|(?<!\*)\*\*++(?!\w)|(?<!\w)__++|(?<!_)__++(?!\w)|`+")
 
 _WRAPPER = r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|boldsymbol|emph|left)\s*"
 _OPENING = re.compile(rf"(?:{_WRAPPER}|(?<!\w))[{{(\[]\Z|(?<![\w)])[*_`~$\"'“‘]\Z")
