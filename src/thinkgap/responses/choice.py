@@ -147,7 +147,7 @@ class ChoiceReader:
             sentence = line[: end.start()] if end else line
             if line[len(sentence) : len(sentence) + 1] == "?":
                 continue
-            for said in (line, sentence):
+            for said in dict.fromkeys((line, sentence)):
                 if label_form(self._labels, said)[0] is None and (slot := self._options.whole(said)) is not None:
                     end = place + len(said.rstrip())
                     # What looks like a sentence's end can be within a longer option (U.S. and U.S. Army).
