@@ -66,7 +66,7 @@ class ChoiceReader:
         return (
             _agreed(self._option_alone(text, places), self._label_then_option(text, places[-1]))
             or self._label_at(text, places[-1], several)
-            or self._lower_case_label(text, places[-1])
+            or (None if several else self._lower_case_label(text, places[-1]))
             or self._option_at(text, places)
         )
 
@@ -147,9 +147,14 @@ class ChoiceReader:
             sentence = line[: end.start()] if end else line
             if line[len(sentence) : len(sentence) + 1] == "?":
                 continue
-            for said in (line, sentence):
+            for said in dict.fromkeys((line, sentence)):
                 if label_form(self._labels, said)[0] is None and (slot := self._options.whole(said)) is not None:
-                    return self._read(slot, place, place + len(said.rstrip()))
+                    end = place + len(said.rstrip())
+                    # What looks like a sentence's end can be within a longer option (U.S. and U.S. Army).
+                    longer = self._options.at(text, place)
+                    if longer is not None and longer.end > end + 1:
+                        return self._read(longer.slot, longer.start, longer.end)
+                    return self._read(slot, place, end)
         return None
 
     def _label_at(self, text: str, place: int, several: bool) -> Read | None:

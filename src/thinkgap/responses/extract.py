@@ -29,6 +29,10 @@ THINKING_MODE = "think_on"
 """The mode in which a reasoning channel is asked for (M1)."""
 
 
+_LONGEST_WHOLE = 4000
+"""A reply of more characters is no bare answer."""
+
+
 @dataclass(frozen=True)
 class Extraction:
     """What a reply says, and where."""
@@ -163,13 +167,20 @@ def _found(
         if truncated and last.answer is not None and _may_be_cut(visible, last.end):
             return _failure("cut_at_answer", len(statements))
         return _Found(last, "statement", (last.start, last.end), len(statements))
-    read = reader.whole(visible) or reader.whole(clean(visible))
+    read = _whole(visible, reader)
     if read is None:
         return _failure()
     if truncated and not (space != "open" and len(visible.strip()) <= len(read.answer or "")):
         return _failure("cut_at_answer", 1)
     start = len(visible) - len(visible.lstrip())
     return _Found(read, "whole", (start, len(visible.rstrip())), 1)
+
+
+def _whole(visible: str, reader: Reader) -> Read | None:
+    if len(visible) - visible.count(" ") > _LONGEST_WHOLE:
+        return None
+    # As it stands first: a label such as `#` is not noise.
+    return reader.whole(visible) or reader.whole("\n".join(filter(None, map(clean, visible.splitlines()))))
 
 
 def _failure(flag: str = "", n: int = 0) -> _Found:

@@ -131,7 +131,7 @@ def labels_of(labels: tuple[str, ...], any_case: bool = False) -> Labels:
 
 def label_form(labels: Labels, text: str) -> tuple[int | None, bool]:
     """Slot of the label that `text` is once wrappers are off, and whether its case is the label's own."""
-    forms = list(peeled(text))
+    forms = peeled(text)
     for form in forms:
         if (slot := labels.exact(form)) is not None:
             return slot, True

@@ -10,11 +10,15 @@ import re
 
 from thinkgap.latex import find_box_commands
 
-_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}[ \t]*)$", re.MULTILINE)
-_LINE_MARK = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+•]|>+)(?=[ \t\n])|#{1,6}(?=[A-Za-z*]))", re.MULTILINE)
+_LINE_NOISE = re.compile(
+    r"(?:`{3,}|~{3,})[^`]*\Z|(?:(?:-\s*+){3,}|(?:\*\s*+){3,}|(?:_\s*+){3,}|={3,})\Z"
+    r"|(?:#{1,6}|[-*+•]|>+)(?=\s|\Z)|#{1,6}(?=[A-Za-z*])"
+)
+"""A fence, a rule, or the mark of a heading, bullet or quote at the start of a line."""
+_MARKS = tuple("`~-*_=#+•>")
 _DELIMITER = re.compile(r"(?<!\\)\\[()\[\]]|\$\$|\\displaystyle(?![A-Za-z])")
-_EMPHASIS = re.compile(r"(?<!\w)(?:\*\*+|__+)|(?:\*\*+|__+)(?!\w)|`+")
+# A run is tried once and as a whole, or a long one would take time quadratic in its length.
+_EMPHASIS = re.compile(r"(?<![\w*])\*\*++|(?<!\*)\*\*++(?!\w)|(?<!\w)__++|(?<!_)__++(?!\w)|`+")
 
 _WRAPPER = r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|boldsymbol|emph|left)\s*"
 _OPENING = re.compile(rf"(?:{_WRAPPER}|(?<!\w))[{{(\[]\Z|(?<![\w)])[*_`~$\"'“‘]\Z")
@@ -37,10 +41,18 @@ def clean(text: str) -> str:
     """
     if not text or text.isspace():
         return ""
-    if "`" in text or "~" in text:
-        text = _FENCE.sub("", text)
-    text = _LINE_MARK.sub("", _RULE.sub("", text))
-    text = _EMPHASIS.sub("", _DELIMITER.sub(" ", text))
+    lines = []
+    for line in text.split("\n"):
+        line = line.strip()
+        lines.append(
+            _LINE_NOISE.sub("", line, count=1) if line.startswith(_MARKS) and _LINE_NOISE.match(line) else line
+        )
+    text = " ".join(lines)
+    # The searches are skipped where nothing can be found: most replies are plain.
+    if "\\" in text or "$$" in text:
+        text = _DELIMITER.sub(" ", text)
+    if "*" in text or "_" in text or "`" in text:
+        text = _EMPHASIS.sub("", text)
     text = " ".join(text.split())
     return text if any(character.isalnum() for character in text) else ""
 

@@ -51,7 +51,7 @@ class Options:
     def __init__(self, texts: tuple[str, ...], is_label: Callable[[str], bool]) -> None:
         self._is_label = is_label
         raw = [collapsed(normalise(text)) for text in texts]
-        bare = [collapsed(list(peeled(text))[-1]) if text else "" for text in raw]
+        bare = [collapsed(peeled(text)[-1]) if text else "" for text in raw]
         self._levels = [
             _slots(raw),
             _slots(bare),

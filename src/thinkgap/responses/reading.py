@@ -6,8 +6,8 @@ It does not know labels, options or numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from thinkgap.latex import closing_brace
@@ -68,15 +68,20 @@ class Reader(Protocol):
         ...
 
 
-def peeled(text: str) -> Iterator[str]:
+def peeled(text: str) -> tuple[str, ...]:
     """`text`, then the same with one wrapper less each time: full stop, emphasis, brackets, math, LaTeX text."""
     text = text.strip()
-    while text:
-        yield text
-        inner = _without_one_layer(text).strip() if len(text) <= _LONGEST else text
-        if inner == text:
-            return
-        text = inner
+    if not text:
+        return ()
+    return _peeled(text) if len(text) <= _LONGEST else (text,)
+
+
+@lru_cache(maxsize=1024)
+def _peeled(text: str) -> tuple[str, ...]:
+    forms = [text]
+    while (inner := _without_one_layer(forms[-1]).strip()) and inner != forms[-1]:
+        forms.append(inner)
+    return tuple(forms)
 
 
 def collapsed(text: str) -> str:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 
-from thinkgap.responses.reading import Read, Reader
+from thinkgap.responses.reading import Read, Reader, folded
 
+# Nouns are looked for first and by themselves: a pattern that begins with a word's start cannot be searched fast.
+_NOUN = re.compile(r"answer|choice|option")
 _ANCHOR = re.compile(
-    r"\b(?P<noun>answer(?:\s(?:option|choice))?|choice|(?:correct|right|best)\s(?:answer\s)?option)"
+    r"\b(?:answer(?:\s(?:option|choice))?|(?<!answer\s)choice|(?:(?<=correct\s)|(?<=right\s)|(?<=best\s))option)"
     r"(?:\sto\s(?:the|this)\s(?:question|problem))?"
-    r"[\s\"'*_`)\]}]{0,8}(?:(?<=[\s\"'*_`)\]}])is\b\s{0,4}:?|:|=)",
-    re.IGNORECASE,
+    r"[\s\"'*_`)\]}]{0,8}(?:(?<=[\s\"'*_`)\]}])is\b\s{0,4}:?|:|=)"
 )
 _BEFORE = 80
 _BLANKS = re.compile(r"[ \t]+")
@@ -42,10 +43,14 @@ def find_statements(text: str, reader: Reader) -> list[Read]:
 
     A statement that cannot be used (two labels) is in the list: it is a statement all the same.
     """
+    lower = folded(text)
     found = []
-    for anchor in _ANCHOR.finditer(text):
-        if _is_meant(text, anchor.start()) and (read := reader.stated(text, anchor.end())) is not None:
-            found.append(read)
+    for noun in _NOUN.finditer(lower):
+        anchor = _ANCHOR.match(lower, noun.start())
+        if anchor is not None and _is_meant(text, anchor.start()):
+            read = reader.stated(text, anchor.end())
+            if read is not None:
+                found.append(read)
     return found
 
 
