@@ -14,7 +14,7 @@ from thinkgap.types import Item
 
 
 def with_images(item_id: str, *names: str, **fields: Any) -> Item:
-    return make_item(id=item_id, images=tuple(map(image_stub, names)), **fields)
+    return make_item(**{"id": item_id, "group_id": item_id, "images": tuple(map(image_stub, names))} | fields)
 
 
 def shown(items: list[Item], seed: int = 0) -> dict[str, tuple[str, ...]]:
@@ -105,6 +105,15 @@ def test_the_same_file_under_other_ids_is_the_same_image() -> None:
     items = [with_images(f"i{number}", "same") for number in range(3)] + [with_images("other", "another")]
     assert shown(items) == {"i0": ("another",), "i1": ("another",), "i2": ("another",), "other": ("same",)}
     assert shown(items[:3]) == {}, "there is no other image"
+
+
+def test_images_of_the_same_group_are_the_last_choice() -> None:
+    """Two drawings of one scene: either would answer the other's question."""
+    pair = [with_images("i0", "scene", group_id="g"), with_images("i1", "scene drawn anew", group_id="g")]
+    for seed in range(6):
+        given = shown([*pair, with_images("i2", "another")], seed)
+        assert given["i0"] == given["i1"] == ("another",)
+    assert shown(pair) == {"i0": ("scene drawn anew",), "i1": ("scene",)}
 
 
 def test_images_change_among_items_with_as_many() -> None:

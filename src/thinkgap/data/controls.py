@@ -19,6 +19,7 @@ from thinkgap.types import ImageRef, Item
 CONTROLS = ("text_only", "options_only", "shuffled_images")
 
 Images = tuple[ImageRef, ...]
+_Digests = tuple[str, ...]
 
 _RUN = rf"(?:{PLACEHOLDER.pattern}[ \t]*)+"
 _MARKS = re.compile(rf"[ \t]*(?:\([ \t]*{_RUN}\)[ \t]*|{_RUN})+")
@@ -69,8 +70,9 @@ def shuffled_images(items: Sequence[Item], seed: int) -> dict[str, Images]:
     """For each item with images those of another item with as many, none of which is its own.
 
     Image contents (SHA-256) stand on a seeded circle, one circle for each number of images, and everyone gets those of
-    the next that shares none with its own. Items with the same images get the same others, so they stay one group. The
-    result does not depend on the order of `items`.
+    the next that shares no image with its own, and no group either if there is such a one: the same scene drawn anew
+    would give the answer. Items with the same images get the same others. The result does not depend on the order of
+    `items`.
 
     Args:
         items: the items of a run. Those whose options are images neither get nor give any.
@@ -79,22 +81,36 @@ def shuffled_images(items: Sequence[Item], seed: int) -> dict[str, Images]:
     Returns:
         Item id -> images. Items for which there are no others are missing.
     """
-    contents: dict[int, dict[tuple[str, ...], Images]] = defaultdict(dict)
+    contents: dict[int, dict[_Digests, Images]] = defaultdict(dict)
+    groups: dict[_Digests, set[str]] = defaultdict(set)
     shown = [item for item in items if item.images and not _has_image_options(item)]
     for item in shown:
         contents[len(item.images)].setdefault(_digests(item.images), item.images)
-    taken: dict[tuple[str, ...], Images] = {}
+        groups[_digests(item.images)].add(item.group_id)
+    taken: dict[_Digests, Images] = {}
     for alike in contents.values():
         circle = sorted(alike, key=lambda digests: hashlib.sha256(f"{seed}\0{digests}".encode()).digest())
         for place, own in enumerate(circle):
-            around = circle[place + 1 :] + circle[:place]
-            other = next((digests for digests in around if not set(digests) & set(own)), None)
+            other = _next(circle, place, groups)
             if other is not None:
                 taken[own] = alike[other]
     return {item.id: taken[_digests(item.images)] for item in shown if _digests(item.images) in taken}
 
 
-def _digests(images: Images) -> tuple[str, ...]:
+def _next(circle: Sequence[_Digests], place: int, groups: Mapping[_Digests, set[str]]) -> _Digests | None:
+    """The next on the circle that shares neither image nor group with the one at `place`, or else no image."""
+    own = circle[place]
+    fallback = None
+    for step in range(1, len(circle)):
+        other = circle[(place + step) % len(circle)]
+        if set(other).isdisjoint(own):
+            if groups[other].isdisjoint(groups[own]):
+                return other
+            fallback = fallback or other
+    return fallback
+
+
+def _digests(images: Images) -> _Digests:
     return tuple(image.sha256 for image in images)
 
 

@@ -54,7 +54,7 @@ def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
         raise ConfigError(f"evaluation.permutation.factorial={asked.permutation.factorial}: must be at least 0")
     refer = tuple(item.id for item in items if referring(item.choices))
     kept = list(items) if asked.permutation.keep_referring else _without(items, refer)
-    others = shuffled_images(kept, cfg.seed)
+    others = shuffled_images(kept, cfg.seed) if "shuffled_images" in asked.controls else {}
     choices = [item for item in kept if item.answer_space == "mcq"]
     sample = {item.id for item in stratified_sample(choices, asked.permutation.factorial, cfg.seed)}
     shown = [_presentations(item, asked, cfg.seed, others, item.id in sample) for item in kept]
