@@ -1,10 +1,11 @@
-"""`evaluation=prefix_study` end to end on the embedded default: every table, each readout against a plain way, resume."""
+"""`evaluation=prefix_study` end to end on the embedded default: every table, readouts against a plain way, resume."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.tracking import wandb_file
 from thinkgap.evaluation.native import Finished, run_native
 from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.prompts.build import PreparedPrompt
+from thinkgap.readouts.frames import rows_of, where
 from thinkgap.readouts.sheet import Missing
 from thinkgap.store.records import facts_of, read_run
 
@@ -26,9 +28,9 @@ N = 16
 CONDITIONS = ["direct", "let_me_think"]
 SHEETS = [
     "readouts", "first_slot", "readouts_by_k", "permutation", "permutation_consistency", "permutation_orders",
-    "permutation_by_k", "permutation_prior", "position_shift", "gold_probability", "label_sets", "factorial", "factorial_effects",
-    "label_tokens", "vocabulary", "vocabulary_change", "top_tokens", "layers", "likelihood", "likelihood_length",
-    "generation", "replies", "aligned", "controls", "verdict",
+    "permutation_by_k", "permutation_prior", "position_shift", "gold_probability", "label_sets", "factorial",
+    "factorial_effects", "label_tokens", "vocabulary", "vocabulary_change", "top_tokens", "layers", "likelihood",
+    "likelihood_length", "generation", "replies", "aligned", "controls", "verdict",
 ]  # fmt: skip
 OVERRIDES = (
     "evaluation=prefix_study",
@@ -82,8 +84,8 @@ def test_every_table_is_there_and_full(finished: Finished) -> None:
 def test_every_readout_has_a_row_for_every_item(frame: pd.DataFrame) -> None:
     own = frame[frame["presentation"] == "identity"]
     readouts = ["native", "generation", "aligned", *(f"likelihood_{name}" for name in ("sum", "token", "byte", "pmi"))]
-    counts = own.groupby(["readout", "condition"]).size()
-    assert {key: int(n) for key, n in counts.items()} == {(r, c): N for r in readouts for c in CONDITIONS}
+    counts = Counter(zip(own["readout"], own["condition"], strict=True))
+    assert counts == {(r, c): N for r in readouts for c in CONDITIONS}
     assert not frame.duplicated(["item_id", "presentation", "condition", "readout"]).any()
 
 
@@ -117,6 +119,10 @@ def test_wandb_has_the_tables_and_charts(finished: Finished) -> None:
     assert 0 <= found["summary"]["let_me_think/generated"] <= 1
 
 
+def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return frame.to_dict(orient="records")
+
+
 def asked(prepared: Prepared, condition: str, n: int) -> list[PreparedPrompt]:
     place = CONDITIONS.index(condition)
     return [prepared.builder.build(item[0])[place] for item in prepared.items[:n]]
@@ -146,9 +152,7 @@ def test_labels_after_the_reply_equal_a_plain_reading(
         logprobs = torch.log_softmax(logits.float(), -1)
         # After a word, the letter's own token is the one with a blank before it.
         letters = [tokenizer(f"x {label}")["input_ids"][-1] for label in one.prompt.presentation.labels]
-        (row,) = frame[
-            (frame["readout"] == "aligned") & (frame["item_id"] == item) & (frame["condition"] == condition)
-        ].to_dict("records")
+        (row,) = rows(rows_of(where(frame, frame["item_id"] == item), "aligned", condition))
         assert [list(own) for own in row["label_token_ids"]] == [[letter] for letter in letters]
         assert list(row["label_logprobs"]) == pytest.approx(logprobs[letters].tolist(), abs=1e-4)
 
@@ -156,9 +160,9 @@ def test_labels_after_the_reply_equal_a_plain_reading(
 def test_replies_are_read_by_the_extractor(finished: Finished, frame: pd.DataFrame) -> None:
     replies = pd.read_parquet(finished.folder / "replies.parquet")
     records = frame[frame["readout"] == "generation"].set_index(["item_id", "condition"])
-    for row in replies.to_dict("records"):
+    for row in rows(replies):
         record = records.loc[(row["item_id"], row["condition"])]
-        if row["answer"] is None:
+        if row["status"] != "ok":
             assert record["pred_slot"] == -1
             assert not record["correct"]
         else:
@@ -171,8 +175,7 @@ def test_replies_are_read_by_the_extractor(finished: Finished, frame: pd.DataFra
 
 def test_the_forced_token_is_the_native_answer(finished: Finished, frame: pd.DataFrame) -> None:
     replies = pd.read_parquet(finished.folder / "replies.parquet").set_index(["item_id", "condition"])
-    native = frame[(frame["readout"] == "native") & (frame["presentation"] == "identity")]
-    for row in native.to_dict("records"):
+    for row in rows(rows_of(frame, "native")):
         assert replies.loc[(row["item_id"], row["condition"]), "forced_slot"] == row["pred_slot"]
 
 
