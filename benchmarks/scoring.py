@@ -1,4 +1,4 @@
-"""Run one benchmark: `python -m benchmarks.scoring lm_eval|vision|growth|efficiency|gpu [--quick] ...`.
+"""Run one benchmark: `python -m benchmarks.scoring lm_eval|vision|growth|efficiency|gpu|generation [--quick] ...`.
 
 Prints a table and writes all figures as JSON. Each benchmark is a module of this package with `run(options)`.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.harness import RESULTS, Options
 
-_NAMES = ("lm_eval", "vision", "growth", "efficiency", "gpu")
+_NAMES = ("lm_eval", "vision", "growth", "efficiency", "gpu", "generation")
 COMMANDS = tuple(name for name in _NAMES if importlib.util.find_spec(f"benchmarks.{name}"))
 
 

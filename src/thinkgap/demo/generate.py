@@ -1,26 +1,25 @@
-"""Greedy continuations of prompts, and the letter that a continuation of the demo model settles on.
+"""Greedy replies to prompts as text, and the letter that a reply of the demo model settles on.
 
-Prompts of one length run together, so nothing is padded. It knows no data set and no table.
+It knows no data set and no table.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
 
-import torch
-
-from thinkgap.backends.hf import HFBackend, collate
+from thinkgap.backends.hf import HFBackend
+from thinkgap.evaluation.generate import generate_replies
 from thinkgap.prompts.build import PreparedPrompt
-from thinkgap.tracking.progress import progress
+from thinkgap.scoring.decode import Decoder
+from thinkgap.scoring.decode_check import choose_decoding
+from thinkgap.scoring.stopping import stop_ids
 
 _TOGETHER = 64
 _ENDING = re.compile(r"\banswer is ([A-Z])\b")
 _ALONE = re.compile(r"([A-Z])\W*")
 
 
-@torch.inference_mode()
 def continuations(
     backend: HFBackend, prompts: Sequence[PreparedPrompt], most_tokens: int, *, shown: bool = False
 ) -> list[str]:
@@ -32,30 +31,11 @@ def continuations(
         most_tokens: replies are cut after this many.
         shown: whether to show a progress bar.
     """
-    replies = [""] * len(prompts)
-    ordered = sorted(range(len(prompts)), key=lambda index: _shape(prompts[index]))
-    with progress(total=len(prompts), description="generation", unit="prompt", enabled=shown) as bar:
-        for _, same in groupby(ordered, key=lambda index: _shape(prompts[index])):
-            indices = list(same)
-            for start in range(0, len(indices), _TOGETHER):
-                part = indices[start : start + _TOGETHER]
-                for index, reply in zip(
-                    part, _reply(backend, [prompts[index] for index in part], most_tokens), strict=True
-                ):
-                    replies[index] = reply
-                bar.update(len(part))
-    return replies
-
-
-def _shape(prompt: PreparedPrompt) -> tuple[int, int]:
-    return len(prompt.prompt.input_ids), len(prompt.prompt.images)
-
-
-def _reply(backend: HFBackend, prompts: Sequence[PreparedPrompt], most_tokens: int) -> list[str]:
-    inputs = {name: value.to(backend.device) for name, value in collate(prompts, backend.pad_id).items()}
-    n = inputs["input_ids"].shape[1]
-    output = backend.model.generate(**inputs, max_new_tokens=most_tokens, do_sample=False)
-    return backend.fmt.tokenizer.batch_decode(output[:, n:], skip_special_tokens=True)
+    groups = [[prompt] for prompt in prompts]
+    decoder = Decoder(backend, most_tokens, _TOGETHER, stop_ids(backend), choose_decoding(backend, groups))
+    replies = generate_replies(groups, decoder, None, shown=shown)
+    tokens = [list(reply.token_ids) for group in replies for reply in group]
+    return backend.fmt.tokenizer.batch_decode(tokens, skip_special_tokens=True)
 
 
 def settled_letter(reply: str) -> str | None:

@@ -1,7 +1,7 @@
 """What a demo model does on test items: the figures of its card. `python -m thinkgap.demo.measure FOLDER --out FILE`.
 
-Everything is measured by what users run: the native readout and its records, the prompt builder, the model's own
-`generate`. It knows no training.
+Everything is measured by what users run: the native readout and its records, the prompt builder, greedy replies.
+It knows no training.
 """
 
 from __future__ import annotations
