@@ -170,7 +170,7 @@ def test_replies_are_read_by_the_extractor(finished: Finished, frame: pd.DataFra
             assert record["correct"] == (record["pred_slot"] == record["gold_slot"])
         assert row["forced_difference"] < 1e-4
         assert row["finish"] in ("stop", "length")
-    assert (replies["status"] == "ok").mean() > 0.8
+    assert Counter(replies["status"])["ok"] > 0.8 * len(replies)
 
 
 def test_the_forced_token_is_the_native_answer(finished: Finished, frame: pd.DataFrame) -> None:

@@ -140,8 +140,9 @@ def test_shares_of_predictions(found: dict[str, Sheet]) -> None:
 
 def test_effects_by_hand(found: dict[str, Sheet]) -> None:
     """3 on slot 1 of three: 3 - 1 = 2 there and -1 on the others; range 3."""
-    sheet = found["factorial_effects"]
-    effects = [value(row(sheet, "3", "slot", "slot", f"slot {slot}")["effect"]) for slot in (1, 2, 3)]
+    effects = [
+        value(row(found["factorial_effects"], "3", "slot", "slot", f"slot {slot}")["effect"]) for slot in (1, 2, 3)
+    ]
     assert effects == pytest.approx([2, -1, -1], abs=0.1)
     letters = [value(row(found["factorial_effects"], "3", "letter", "letter", label)["effect"]) for label in "ABC"]
     assert letters == pytest.approx([2, -1, -1], abs=0.1)
