@@ -21,6 +21,11 @@ the configuration is composed: a typo or a wrong type stops the run before anyth
 
 Made from `src/thinkgap/schema.py` by `python -m thinkgap.config_page > docs/configuration.md`.
 """
+_TRAIN = """# Training heads
+
+Settings of `train.py`; it also takes `model`, `dataset`, `trigger`, `prompt`, `trainer`, `logger`, `paths` and labels as
+above.
+"""
 _DEMO = """# Training the demo model
 
 Settings of `python -m thinkgap.demo.train`; it also takes `trainer`, `logger` and `paths` as above.
@@ -30,7 +35,8 @@ Settings of `python -m thinkgap.demo.train`; it also takes `trainer`, `logger` a
 def page() -> str:
     """The whole page as Markdown."""
     told: set[Any] = set()
-    return "\n".join([_INTRO, *_sections(schema.EvaluateConfig, told), _DEMO, *_sections(schema.DemoTrainConfig, told)])
+    parts = [(_INTRO, schema.EvaluateConfig), (_TRAIN, schema.TrainConfig), (_DEMO, schema.DemoTrainConfig)]
+    return "\n".join(text for intro, root in parts for text in (intro, *_sections(root, told)))
 
 
 def _sections(root: Any, told: set[Any]) -> list[str]:

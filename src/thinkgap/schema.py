@@ -384,7 +384,7 @@ class DecodingConfig:
 
     enabled: bool = False
     """Whether to generate."""
-    max_new_tokens: int = 512
+    max_new_tokens: int = 256
     """Tokens after which a reply is cut and counts as truncated."""
     batch_size: int = 32
     """Replies that are written at a time."""

@@ -113,6 +113,9 @@ def _check_settings(cfg: EvaluateConfig) -> None:
     ):
         if (value := getattr(cfg.evaluation, name)) is not None and value < least:
             raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
+    share = cfg.evaluation.permutation.prior_share
+    if not 0 < share < 1:
+        raise ConfigError(f"evaluation.permutation.prior_share={share}: must lie between 0 and 1")
     if cfg.evaluation.capture.enabled and not cfg.evaluation.reuse:
         raise ConfigError("evaluation.capture.enabled=true keeps states with the cells: set evaluation.reuse=true")
     if cfg.model.max_length is not None and cfg.model.max_length < 1:

@@ -134,7 +134,8 @@ def _number(value: float, form: Format) -> str:
         case "percent":
             return f"{100 * value:.1f}"
         case "points":
-            return f"{100 * value:+.1f}"
+            text = f"{100 * value:+.1f}"
+            return "0.0" if text in ("+0.0", "-0.0") else text
         case "mass":
             return mass_text(value)
         case "count":
