@@ -23,6 +23,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, DataError, StoreError, ThinkgapError, nearest
 from thinkgap.evaluation.native import run_native
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.readouts.frames import NATIVE
 from thinkgap.schema import (
@@ -43,7 +44,6 @@ log = logging.getLogger(__name__)
 
 FINAL_STATE = "final_norm"
 """The last state after the final norm, which the head reads."""
-_IDENTITY = "identity"
 _CAPTURED = "evaluation.capture.enabled=true evaluation.capture.final_norm=true"
 
 
@@ -180,7 +180,7 @@ def read_split(cfg: TrainConfig, source: Source, backend: HFBackend, folder: Pat
         where = source.run
         require_model(cfg.model.name, backend.describe(), where, read_manifest(where)["model"])
     found = _rows(where)
-    kept = [row for row, record in enumerate(found.records) if record.presentation == _IDENTITY]
+    kept = [row for row, record in enumerate(found.records) if record.presentation == IDENTITY]
     if len(kept) < len(found.records):
         log.info("%s features: %d rows of other orders are left out", source.name, len(found.records) - len(kept))
     if not kept:

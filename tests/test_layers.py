@@ -13,6 +13,7 @@ LAYERS = (
     "thinkgap.errors",
     "thinkgap.cli",
     "thinkgap.types",
+    "thinkgap.presentation_names",
     "thinkgap.schema",
     "thinkgap.latex",
     "thinkgap.responses",

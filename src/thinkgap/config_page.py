@@ -23,8 +23,8 @@ Made from `src/thinkgap/schema.py` by `python -m thinkgap.config_page > docs/con
 """
 _TRAIN = """# Training heads
 
-Settings of `train.py`; it also takes `model`, `dataset`, `trigger`, `prompt`, `trainer`, `logger`, `paths` and labels as
-above.
+Settings of `train.py`; it also takes `model`, `dataset`, `trigger`, `prompt`, `trainer`, `logger`, `paths` and the
+settings of labels as above.
 """
 _DEMO = """# Training the demo model
 
@@ -40,12 +40,15 @@ def page() -> str:
 
 
 def _sections(root: Any, told: set[Any]) -> list[str]:
-    """One section for each dataclass of a tree that is not in `told` yet; they are put there."""
+    """One section for each dataclass of a tree, of what is not in `told` yet; it is put there."""
     sections = []
     nodes = [(prefix, node) for prefix, node in _nodes(root) if node not in told]
     told |= {node for _, node in nodes}
     for prefix, node in nodes:
         rows = [f"| `{key}` | {kind} | {default} | {text} |" for key, kind, default, text in _settings(prefix, node)]
+        # Two commands may take the same setting.
+        rows = [row for row in rows if row not in told]
+        told |= set(rows)
         if rows:
             title = f"`{prefix}`" if prefix else "Top level"
             about = (inspect.getdoc(node) or "").splitlines()[0]

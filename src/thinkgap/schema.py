@@ -349,7 +349,7 @@ class PermutationConfig:
     keep_referring: bool = True
     """Whether items whose options refer to others ("all of the above", "both A and B") stay in these tables."""
     label_sets: List[str] = field(default_factory=list)
-    """Label sets that the source's order is shown under too, of `thinkgap.data.label_sets.LABEL_SETS`."""
+    """Label sets that the source's order is shown under too, of `thinkgap.presentation_names.LABEL_SETS`."""
     factorial: int = 0
     """Items, drawn at random, that are shown under every rotation of contents with every rotation of letters."""
     prior_share: float = 0.1

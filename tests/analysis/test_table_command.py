@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis.table import main
 from tests.store.examples import run_records
+from thinkgap.readouts.report import report_text
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.readouts.table_text import to_markdown
 from thinkgap.store import RunFolder
@@ -24,13 +26,27 @@ def finished_run(path: Path, n: int = 12) -> str:
     folder.open({})
     folder.write_shard(run_records(n))
     folder.merge(("direct", "think"), RecordFacts(title=path.name))
-    return to_markdown(tables_of_run(path)[0])
+    return report_text(path)
 
 
 def test_prints_what_the_run_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     text = finished_run(tmp_path / "one")
     assert main([str(tmp_path / "one")]) == 0
     assert capsys.readouterr().out == text
+
+
+def test_the_text_is_the_table_then_the_verdict(tmp_path: Path) -> None:
+    text = finished_run(tmp_path / "one")
+    assert text.startswith(to_markdown(tables_of_run(tmp_path / "one")[0]))
+    assert "- think: label requested, label read: mismatch; native " in text.splitlines()[-1]
+
+
+def test_records_without_the_native_readout_have_their_own_tables(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.open({})
+    folder.write_shard([replace(one, readout="other") for one in run_records(6)])
+    folder.merge(("direct", "think"), RecordFacts(title="heads"))
+    assert report_text(tmp_path).startswith("### heads (other readout)")
 
 
 def test_several_folders_and_a_bad_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

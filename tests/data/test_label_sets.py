@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from data_examples import make_item
 
-from thinkgap.data.label_sets import LABEL_SETS, with_labels
+from thinkgap.data.label_sets import with_labels
 from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError
+from thinkgap.presentation_names import LABEL_SETS
 from thinkgap.types import LETTERS, Presentation
 
 

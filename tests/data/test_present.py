@@ -8,8 +8,9 @@ import pytest
 from data_examples import make_item
 
 from thinkgap.data import identity
-from thinkgap.data.present import factorial, is_order, orders, permutations
+from thinkgap.data.present import factorial, orders, permutations
 from thinkgap.errors import ConfigError
+from thinkgap.presentation_names import is_order
 from thinkgap.schema import OrderDesign
 
 

@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from thinkgap.data.checks import PLACEHOLDER
 from thinkgap.errors import ConfigError, nearest
+from thinkgap.presentation_names import CONTROLS
 from thinkgap.types import ImageRef, Item
-
-CONTROLS = ("text_only", "options_only", "shuffled_images")
 
 Images = tuple[ImageRef, ...]
 _Digests = tuple[str, ...]

@@ -7,41 +7,11 @@ found out in `evaluation.presentations`; this file knows no tokenizer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from thinkgap.data.present import LABELS
 from thinkgap.errors import ConfigError, nearest
-from thinkgap.types import LETTERS, Presentation
-
-
-@dataclass(frozen=True)
-class LabelSet:
-    """Labels in their own order, and how they go over the slots."""
-
-    labels: tuple[str, ...]
-    backwards: bool = False
-    """Whether the labels that an item needs run from its last slot to its first."""
-
-    def shown(self, k: int) -> tuple[str, ...]:
-        """The labels of `k` slots."""
-        own = self.labels[:k]
-        return own[::-1] if self.backwards else own
-
-
-LABEL_SETS = {
-    "reversed": LabelSet(tuple(LETTERS), backwards=True),
-    "late": LabelSet(tuple("PQRSTUVWXY")),
-    "lower": LabelSet(tuple("abcdefghij")),
-    # Nine: most tokenizers write 10 as two tokens.
-    "digits": LabelSet(tuple("123456789")),
-    # Those that mathematics has made common, so that most tokenizers know them; capitals look like Latin letters.
-    "greek": LabelSet(tuple("αβγδεθλμπσ")),
-    # Without those that look like a Latin letter, А above all.
-    "cyrillic": LabelSet(tuple("БГДЖЗИЛПФЦ")),
-    # Single signs that open no word and no sentence.
-    "nonword": LabelSet(tuple("#@&%+=~^$*")),
-}
-"""By name. `reversed` is the item's own letters from last to first: A stands in the last slot."""
+from thinkgap.presentation_names import LABEL_SETS, LABELS
+from thinkgap.types import Presentation
 
 
 def check_label_set(name: str) -> None:

@@ -10,19 +10,11 @@ import hashlib
 import itertools
 
 from thinkgap.errors import ConfigError
+from thinkgap.presentation_names import FACTORIAL
 from thinkgap.schema import OrderDesign
 from thinkgap.types import LETTERS, Item, Presentation
 
 MOST_OPTIONS_IN_ALL_ORDERS = 5
-LABELS = "letters_"
-FACTORIAL = "factorial_"
-CONTROL = "control_"
-"""How the names of presentations begin that are no plain order of the options under the source's letters."""
-
-
-def is_order(name: str) -> bool:
-    """Whether a presentation of that name shows the whole item under its own letters: identity, or another order."""
-    return not name.startswith((LABELS, FACTORIAL, CONTROL))
 
 
 def identity(item: Item) -> Presentation:

@@ -14,6 +14,7 @@ from thinkgap.errors import PromptError
 from thinkgap.evaluation.describe import refuse_control
 from thinkgap.evaluation.likelihood import MOST_READS, ItemLikelihoods, likelihoods
 from thinkgap.evaluation.reuse import Reuse, open_cells
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.readouts.likelihood import READOUTS, likelihood_records
 from thinkgap.schema import EvaluateConfig
@@ -53,7 +54,7 @@ def run_likelihoods(
     refuse_control(builder, cfg.evaluation.likelihood.premise, "evaluation.likelihood.premise")
     reader = replace(engine, wanted=None, lens=False, options=replace(engine.options, top_k=0), counts=Counts())
     keeper = _Keeper(run, Reuse(reader, open_cells(cfg, reader)))
-    asked = [one for one in presentations if one.name == "identity"]
+    asked = [one for one in presentations if one.name == IDENTITY]
     finished = keeper.finished([condition.name for condition in builder.conditions])
     left = _by_images([one for one in asked if (one.item.id, one.name) not in finished])
     most = MOST_READS if reader.backend.device.type == "cpu" else _MOST_READS_ON_ACCELERATOR

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from thinkgap.data import stratified_sample
 from thinkgap.data.controls import Images, check_control, control, shuffled_images
 from thinkgap.data.label_sets import check_label_set, with_labels
-from thinkgap.data.present import CONTROL, LABELS, factorial, identity, orders
+from thinkgap.data.present import factorial, identity, orders
 from thinkgap.data.referring import referring
 from thinkgap.errors import ConfigError, DataError, LabelError
 from thinkgap.evaluation.describe import examples
+from thinkgap.presentation_names import CONTROL, LABELS
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, EvaluationConfig
 from thinkgap.types import Item, Presentation

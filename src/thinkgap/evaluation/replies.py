@@ -15,10 +15,11 @@ from thinkgap.evaluation.decoding import written_replies
 from thinkgap.evaluation.describe import refuse_control
 from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.reuse import Reuse, open_cells
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.prompts.extend import extend
 from thinkgap.prompts.labels import continuation
-from thinkgap.readouts.frames import ALIGNED, GENERATION, IDENTITY, NATIVE
+from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
 from thinkgap.responses.extract import extract

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from thinkgap import metrics
-from thinkgap.data.controls import CONTROLS
-from thinkgap.data.present import CONTROL
+from thinkgap.presentation_names import CONTROL, CONTROLS, IDENTITY
 from thinkgap.readouts.letters import mean_mass, with_groups
-from thinkgap.readouts.orders import IDENTITY
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, by_condition
 
 if TYPE_CHECKING:

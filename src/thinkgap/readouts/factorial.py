@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.data.present import FACTORIAL
 from thinkgap.metrics.factorial import FACTORS, FactorialFit, ItemFit, fit_item, fit_items
+from thinkgap.presentation_names import FACTORIAL
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, slot_name
 from thinkgap.types import LETTERS
 

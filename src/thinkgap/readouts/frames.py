@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from thinkgap import metrics
 from thinkgap.errors import StoreError
 from thinkgap.metrics import PairedDifference
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.readouts.sheet import by_condition
 from thinkgap.store.records import KEY
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 NATIVE, GENERATION, ALIGNED = "native", "generation", "aligned"
 """Readouts: the label at the next token, the answer that the reply states, the label after the reply."""
-
-IDENTITY = "identity"
-"""The presentation in the source's order, under which readouts are compared with each other."""
 
 OTHER = "_reference"
 """What the names of the other side's columns end in where rows are paired."""

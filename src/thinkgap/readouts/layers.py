@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from thinkgap import metrics
 from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate
-from thinkgap.readouts.frames import IDENTITY, NATIVE, parts_of
+from thinkgap.presentation_names import IDENTITY
+from thinkgap.readouts.frames import NATIVE, parts_of
 from thinkgap.readouts.rows import drawn
 from thinkgap.readouts.sheet import Chart, Column, Sheet
 

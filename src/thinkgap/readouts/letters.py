@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.data.label_sets import LABEL_SETS
-from thinkgap.data.present import LABELS
+from thinkgap.presentation_names import IDENTITY, LABEL_SETS, LABELS
 from thinkgap.readouts.factorial import factorial_sheets
-from thinkgap.readouts.orders import IDENTITY
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, by_condition
 from thinkgap.types import LETTERS
 

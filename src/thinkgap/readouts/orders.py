@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkgap.errors import StoreError
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.readouts.sheet import by_condition
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IDENTITY = "identity"
 ORDER = re.compile(r"identity|permutation_\d+|cyclic_\d+|order_.+")
 """Names of presentations that differ in the order of the contents alone."""
 YES_NO = ("Yes", "No")

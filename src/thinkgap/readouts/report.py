@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from thinkgap.data.present import FACTORIAL, LABELS
+from thinkgap.presentation_names import FACTORIAL, IDENTITY, LABELS
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
 from thinkgap.readouts.controls import control_sheet
-from thinkgap.readouts.frames import IDENTITY, NATIVE, frame_of
+from thinkgap.readouts.frames import NATIVE, frame_of
 from thinkgap.readouts.layers import layer_charts, layer_sheets
 from thinkgap.readouts.letter_charts import letter_charts
 from thinkgap.readouts.letters import letter_sheets

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from thinkgap import metrics
 from thinkgap.metrics.pride import over_labels
-from thinkgap.readouts.orders import IDENTITY, usable
+from thinkgap.presentation_names import IDENTITY
+from thinkgap.readouts.orders import usable
 from thinkgap.readouts.sheet import Cell, Chart, Column, Sheet, by_condition, slot_name
 
 if TYPE_CHECKING:

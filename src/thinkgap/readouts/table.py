@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from thinkgap import metrics
-from thinkgap.data.present import is_order
 from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate, PairedDifference
 from thinkgap.metrics.intervals import MISSING
+from thinkgap.presentation_names import is_order
 from thinkgap.store.records import KEY, RecordFacts, facts_of, read_run, to_table
 from thinkgap.types import Record
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.readouts.frames import IDENTITY, NATIVE, OTHER, paired, parts_of
+from thinkgap.presentation_names import IDENTITY
+from thinkgap.readouts.frames import NATIVE, OTHER, paired, parts_of
 from thinkgap.readouts.sheet import Cell, Chart, Column, Missing, Sheet
 from thinkgap.readouts.table import REFERENCE
 
