@@ -28,7 +28,7 @@ class Box:
 
 @dataclass(frozen=True)
 class BoxCommand:
-    """One `\\boxed` or `\\fbox`, whether or not it has an argument."""
+    r"""One `\boxed` or `\fbox`, whether or not it has an argument."""
 
     start: int
     end: int

@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"\\(?:text|mathrm|mbox|textbf|operatorname)\s*\{[^{}]*\}|
 _JOINT = re.compile(r" (?:or|and) (?=\S)")
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _MATHEMATICAL = re.compile(r"[\d\\=+*/^<>()\[\]√π∞-]")
-_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [\w'’.-]+){0,2}")
+_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: \w[\w'’.-]*){0,2}(?<=\w)")
 _MATH_SPAN = re.compile(
     r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$(?!\d)|\\\((.{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL
 )
@@ -31,15 +31,19 @@ _CUT = re.compile(rf",?\s+{CONTINUATION}", re.IGNORECASE)
 _COMMA_AND_PROSE = re.compile(r",\s+(?=[a-z]{3})")
 _PROSE = re.compile(
     r"\b(?:i|it|we|you|he|she|they|let|let's|this|that|there|here|these|those|what|which|who|how|when|where|why|as|is|are|"
-    r"was|were|be|am|do|does|did|can|cannot|can't|could|will|would|should|may|might|must|not|don't|doesn't|isn't|unknown|"
-    r"unclear|uncertain|unsure|sure|obvious|obviously|clear|clearly|correct|incorrect|wrong|right|simple|simply|easy|"
-    r"straightforward|reasonable|verified|consistent|confirmed|valid|invalid|given|found|below|above|follows|following|"
-    r"okay|ok|yes|so|if|because|since|therefore|thus|hence|then|also|still|indeed|now|first|steps?|answers?|questions?|"
-    r"final|please|sorry|hello|hi|thanks|well|actually|probably|likely|depends|of|in|on|at|by|for|from|with|to|either|"
-    r"both|neither|idea|based|approximately|about|around|roughly|exactly)\b",
+    r"was|were|be|am|do|does|did|can|cannot|can't|could|will|would|should|may|might|must|not|don't|doesn't|isn't|unsure|"
+    r"sure|obviously|clearly|simply|follows|okay|ok|yes|so|if|because|since|therefore|thus|hence|then|also|still|indeed|"
+    r"now|steps?|answers?|questions?|please|sorry|hello|hi|thanks|well|actually|probably|likely|depends|of|in|on|at|by|"
+    r"for|from|with|to|either|both|neither|idea|based|approximately|about|around|roughly|exactly)\b",
     re.IGNORECASE,
 )
 """Words of sentences: a short name has none of them, a unit neither."""
+_JUDGEMENT = re.compile(
+    r"unknown|unclear|uncertain|obvious|clear|correct|incorrect|wrong|right|simple|easy|straightforward|reasonable|"
+    r"plausible|verified|consistent|confirmed|valid|invalid|given|found|below|above|following|first|final",
+    re.IGNORECASE,
+)
+"""What is said of an answer; beside another word it can name something ("lower right")."""
 _NO_UNIT = re.compile(r"\b(?:the|an?|and|or|plus|minus|times|over|out|less|more|than|x)\b", re.IGNORECASE)
 
 
@@ -118,4 +122,4 @@ def is_expression(text: str) -> bool:
 
 def is_name(text: str) -> bool:
     """Whether `text` is one to three words, none of which belongs to a sentence."""
-    return _NAME.fullmatch(text) is not None and _PROSE.search(text) is None
+    return _NAME.fullmatch(text) is not None and not (_PROSE.search(text) or _JUDGEMENT.fullmatch(text))

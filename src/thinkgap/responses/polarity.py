@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from thinkgap.responses.choice import TWO_LABELS
 from thinkgap.responses.labels import label_form, labels_of
-from thinkgap.responses.reading import Read, peeled
+from thinkgap.responses.reading import TWO_LABELS, Read, peeled
 
 _NAMES = ("yes", "true", "no", "false")
 _DIGITS = {"1": "yes", "0": "no"}
