@@ -68,6 +68,10 @@ from thinkgap.responses import extract
         ("The first answer is 5.", None, ""),
         ("The answer is", None, ""),
         ("Answer:", None, ""),
+        (r"\text{The answer is 5}", "5", "statement"),
+        (r"\text{The answer is } 5", "5", "statement"),
+        ("42}", None, ""),
+        (r"\frac{1}{2", None, ""),
         ("42", "42", "whole"),
         ("42.", "42", "whole"),
         ("**73**", "73", "whole"),
@@ -105,7 +109,13 @@ def test_open_answers(content: str, answer: str | None, rule: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "answer"),
-    [("42}", "42"), (r"\frac{1}{2}}", r"\frac{1}{2}"), (r"\frac{1}{2}", r"\frac{1}{2}"), (r"\boxed{42}", "42")],
+    [
+        ("42}", "42"),
+        (r"\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
+        (r"\boxed{42}", "42"),
+        ("The answer is 42}", "42"),
+    ],
 )
 def test_completions_of_a_forced_prefix(content: str, answer: str) -> None:
     assert extract(content, "open", mode="prefix").answer == answer

@@ -229,8 +229,6 @@ def _agreed(first: Read | None, second: Read | None) -> Read | None:
     """The one that is there; a failure where both are and differ."""
     if first is None or second is None:
         return first or second
-    if first.answer is None:
-        return second
     return first if second.answer in (None, first.answer) else Read(None, flags=(CONFLICT,))
 
 

@@ -26,7 +26,7 @@ _MATH_SPAN = re.compile(
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _LISTED = re.compile(r"\s*(?:,|,?\s*(?:or|and)\b)\s*(?:\$|\*\*|\\\()")
-_LEAD = re.compile(r"[\s*_`\"“”:]*")
+_LEAD = re.compile(r"[\s*_`\"“”:}]*")
 _CUT = re.compile(rf",?\s+{CONTINUATION}", re.IGNORECASE)
 _COMMA_AND_PROSE = re.compile(r",\s+(?=[a-z]{3})")
 _PROSE = re.compile(
@@ -76,6 +76,9 @@ class OpenReader:
         sentence = line[: end.start()] if end else line
         if line[len(sentence) : len(sentence) + 1] == "?" or (end is None and len(line) == _LONGEST):
             return None
+        # "\text{The answer is 5}": the brace was opened before the anchor.
+        if sentence.count("{") < sentence.count("}"):
+            sentence = sentence.rstrip().removesuffix("}")
         said = [sentence, *(sentence[: cut.start()] for cut in [_CUT.search(sentence)] if cut)]
         if _AMOUNT_FIRST.match(sentence):
             said += [sentence[: cut.start()] for cut in [_COMMA_AND_PROSE.search(sentence)] if cut]
@@ -93,7 +96,8 @@ def _stated(text: str, answer: str, start: int) -> Read:
 def open_answer(text: str) -> str | None:
     """The answer that `text` is, without its wrappers; None for prose, several lines, and nothing."""
     text = text.strip(' \t\n*_`"“”')
-    if not text or len(text) > _LONGEST or "\n" in text or _BOX.search(text):
+    balanced = text.count("{") == text.count("}")
+    if not text or not balanced or len(text) > _LONGEST or "\n" in text or _BOX.search(text):
         return None
     bare = text.rstrip(".").strip()
     if is_number(bare) or is_expression(bare):
