@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgap.latex import closing_brace, find_boxes, last_boxed
+from thinkgap.latex import brace_pairs, closing_brace, find_box_commands, find_boxes, last_boxed
 
 
 @pytest.mark.parametrize(
@@ -72,3 +74,27 @@ def test_a_closing_brace_closes(text: str) -> None:
     if end is not None:
         assert ("{" + text)[end] == "}"
         assert closing_brace(("{" + text)[: end + 1], 0) == end
+
+
+@given(st.text("{}\\a", max_size=30))
+def test_one_pass_pairs_braces_as_one_search_each_does(text: str) -> None:
+    escaped = {found.start() + 1 for found in re.finditer(r"\\.", text)}
+    opening = [place for place, character in enumerate(text) if character == "{" and place not in escaped]
+    found = {place: closing_brace(text, place) for place in opening}
+    assert brace_pairs(text) == {place: end for place, end in found.items() if end is not None}
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        (r"\boxed{a} \boxed b", ["a", "b"]),
+        (r"\boxed{a} \boxed{b", ["a", None]),
+        (r"\boxed{a \boxed{b}", [None, "b"]),
+        (r"\boxed", [None]),
+        (r"$\boxed$", [None]),
+        (r"\boxedwidth{5}", []),
+    ],
+)
+def test_commands_without_an_argument_are_told(text: str, arguments: list[str | None]) -> None:
+    found = [command.argument for command in find_box_commands(text)]
+    assert [argument and text[slice(*argument)] for argument in found] == arguments

@@ -97,6 +97,7 @@ def test_what_closes_an_answer_is_no_post(after: str, post: str) -> None:
         ("FINAL ANSWER", True),
         ("The correct option is", True),
         ("Our answer is", True),
+        ("Answer: option", True),
         ("", False),
         ("Ice floats, so the answer is", False),
         ("So the answer is", False),

@@ -53,7 +53,7 @@ from thinkgap.responses import extract
         ("**Final Answer:** 73", "73", "statement"),
         ("The answer is **73** apples.", "73", "statement"),
         ("The answer is 5. The answer is 6.", "6", "statement"),
-        ("The answer is 5. This answer is plausible.", "5", "statement"),
+        ("The answer is 5. This answer is elegant.", "5", "statement"),
         ("The answer is 5. I checked that the answer is right.", "5", "statement"),
         ("The answer is red. The answer is blue.", "blue", "statement"),
         ("The answer is 5 times larger.", None, ""),
@@ -61,11 +61,17 @@ from thinkgap.responses import extract
         ("The answer is the sum of 3 and 4.", None, ""),
         ("The answer is that we cannot know.", None, ""),
         ("The answer is not 5.", None, ""),
+        ("The answer is right.", None, ""),
+        ("The answer is lower right.", "lower right", "statement"),
         ("If the answer is 5, we are done.", None, ""),
         ("I do not think the answer is 5.", None, ""),
         ("The first answer is 5.", None, ""),
         ("The answer is", None, ""),
         ("Answer:", None, ""),
+        (r"\text{The answer is 5}", "5", "statement"),
+        (r"\text{The answer is } 5", "5", "statement"),
+        ("42}", None, ""),
+        (r"\frac{1}{2", None, ""),
         ("42", "42", "whole"),
         ("42.", "42", "whole"),
         ("**73**", "73", "whole"),
@@ -76,6 +82,8 @@ from thinkgap.responses import extract
         (r"$$\frac{1}{2}$$", r"\frac{1}{2}", "whole"),
         ("x = 5", "x = 5", "whole"),
         ("(2,1)", "(2,1)", "whole"),
+        ("upper left.", "upper left", "whole"),
+        ("upper left .", "upper left", "whole"),
         ("x²", "x²", "whole"),
         ("3½", "3½", "whole"),
         ("```\n42\n```", "42", "whole"),
@@ -101,7 +109,13 @@ def test_open_answers(content: str, answer: str | None, rule: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "answer"),
-    [("42}", "42"), (r"\frac{1}{2}}", r"\frac{1}{2}"), (r"\frac{1}{2}", r"\frac{1}{2}"), (r"\boxed{42}", "42")],
+    [
+        ("42}", "42"),
+        (r"\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
+        (r"\boxed{42}", "42"),
+        ("The answer is 42}", "42"),
+    ],
 )
 def test_completions_of_a_forced_prefix(content: str, answer: str) -> None:
     assert extract(content, "open", mode="prefix").answer == answer

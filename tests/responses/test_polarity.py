@@ -28,6 +28,7 @@ from thinkgap.responses import extract
         (r"\boxed{yes/no}", None, ""),
         (r"\boxed{true, so not false}", None, ""),
         (r"\boxed{no-one}", None, ""),
+        (r"\boxed{a flat-no}", None, ""),
         (r"\boxed{10}", None, ""),
         (r"\boxed{1 of 2}", None, ""),
         (r"\boxed{yes} \boxed{no}", "no", "box"),

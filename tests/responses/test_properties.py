@@ -144,10 +144,9 @@ def test_hostile_replies_take_no_time(name: str) -> None:
         ("open", (), ()),
     )
     for space, labels, options in spaces:
-        for mode in (None, "prefix"):
-            start = time.process_time()
-            permissive(text, space, labels=labels, options=options, mode=mode)
-            assert time.process_time() - start < 3, f"{space} {mode}"
+        start = time.process_time()
+        permissive(text, space, labels=labels, options=options, mode="prefix")
+        assert time.process_time() - start < 3, space
 
 
 def test_thousands_of_replies_are_read_in_seconds() -> None:

@@ -11,10 +11,9 @@ from functools import lru_cache
 
 from thinkgap.errors import ConfigError
 from thinkgap.responses.labels import LabelMatch, label_form, labels_of
-from thinkgap.responses.options import Options
-from thinkgap.responses.reading import ENCLOSED, SENTENCE_END, Read, peeled
+from thinkgap.responses.options import OptionMatch, Options
+from thinkgap.responses.reading import ENCLOSED, SENTENCE_END, TWO_LABELS, Read, peeled
 
-TWO_LABELS = "two_labels"
 CONFLICT = "label_text_conflict"
 LABEL_IS_OPTION = "label_is_option"
 
@@ -26,6 +25,7 @@ _FILLER = re.compile(
 _SEPARATOR = re.compile(r"\s*(?:[.:)]+(?=\s|\Z|[^\W\d])|--?(?=\s)|—|,)?\s*")
 _GLOSS_SEPARATOR = re.compile(r"[.:)]|-|—")
 _NUMERIC_SEPARATOR = re.compile(r"[.:)]\s|\)")
+_BRACKET = re.compile(r"[*_`\"'”’]{0,3} {0,2}[(\[]")
 _LIST = re.compile(r"(?:or|and|nor)\b|[/&,]", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:a|an|the)\s+", re.IGNORECASE)
 _LINE = 2000
@@ -167,8 +167,11 @@ class ChoiceReader:
             return None
         if not self._labels.stands(text, label):
             return None
-        rest = self._after_separator(text, label)
-        if self._options.whole(_line(text, rest)) is not None:
+        rest = _line(text, self._after_separator(text, label))
+        other, own_case = label_form(self._labels, rest)
+        if own_case and other != label.slot:
+            return Read(None, start=label.start, end=label.end, flags=(TWO_LABELS,))
+        if self._options.whole(rest) is not None:
             return Read(None, start=label.start, end=label.end, flags=(CONFLICT,))
         alone = label_form(self._labels, _line(text, place))[0] is not None
         is_option = alone and self._options.whole(text[label.start : label.end]) not in (None, label.slot)
@@ -202,8 +205,18 @@ class ChoiceReader:
             skipped = article and self._labels.exact(article.group().strip()) is None
             for start in (place, article.end()) if article and skipped else (place,):
                 if found := self._options.at(text, start):
-                    return self._read(found.slot, found.start, found.end)
+                    return self._with_label(text, found)
         return None
+
+    def _with_label(self, text: str, option: OptionMatch) -> Read:
+        """An option and, if it follows in brackets, its label: `photosynthesis (B)`."""
+        bracket = _BRACKET.match(text, option.end)
+        label = self._labels.at(text, bracket.end()) if bracket else None
+        if label is None or text[label.end : label.end + 1] not in (")", "]"):
+            return self._read(option.slot, option.start, option.end)
+        if label.slot != option.slot:
+            return Read(None, start=option.start, end=option.end, flags=(CONFLICT,))
+        return self._read(option.slot, option.start, label.end + 1)
 
 
 @lru_cache(maxsize=1024)
@@ -216,8 +229,6 @@ def _agreed(first: Read | None, second: Read | None) -> Read | None:
     """The one that is there; a failure where both are and differ."""
     if first is None or second is None:
         return first or second
-    if first.answer is None:
-        return second
     return first if second.answer in (None, first.answer) else Read(None, flags=(CONFLICT,))
 
 

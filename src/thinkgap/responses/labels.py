@@ -60,7 +60,7 @@ class Labels:
         lead = re.escape("".join(sorted(set(_LEAD) - set("".join(spellings)))))
         self._lead = re.compile(rf"(?:[\s{lead}]|{WRAPPERS}|\\[(\[])*")
         self._one = re.compile(one, case)
-        self._isolated = re.compile(rf"(?<![\w])(?:{one})", case)
+        self._isolated = re.compile(rf"(?<!\w)(?<!\w[-'’])(?:{one})", case)
         self._second = re.compile(
             rf"{CLOSERS}\s{{0,3}}(?:(?P<hard>{_HARD})|{_SOFT})\s{{0,3}}(?:[{lead}]{{0,3}})(?P<label>{one})", case
         )

@@ -27,7 +27,7 @@ _CLOSING = " \t\n.,;:!?)]}\"'”’*_`$~"
 
 _LEAD_IN = re.compile(
     r"(?:the |my |our )?(?:final |correct |right |best )?"
-    r"(?:answer|option|choice)(?: option| choice)?(?: is)?"
+    r"(?:answer|option|choice)(?: option| choice)?(?:(?: is|:)(?: option| choice| the letter)?)?"
 )
 _LEXICAL = re.compile(r"[A-Za-z0-9]+(?:['’][A-Za-z]+)?")
 _COMMAND = re.compile(r"\\[A-Za-z]+")

@@ -20,26 +20,30 @@ _COMMAND = re.compile(r"\\(?:text|mathrm|mbox|textbf|operatorname)\s*\{[^{}]*\}|
 _JOINT = re.compile(r" (?:or|and) (?=\S)")
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _MATHEMATICAL = re.compile(r"[\d\\=+*/^<>()\[\]√π∞-]")
-_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [\w'’.-]+){0,2}")
+_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: \w[\w'’.-]*){0,2}(?<=\w)")
 _MATH_SPAN = re.compile(
     r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$(?!\d)|\\\((.{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _LISTED = re.compile(r"\s*(?:,|,?\s*(?:or|and)\b)\s*(?:\$|\*\*|\\\()")
-_LEAD = re.compile(r"[\s*_`\"“”:]*")
+_LEAD = re.compile(r"[\s*_`\"“”:}]*")
 _CUT = re.compile(rf",?\s+{CONTINUATION}", re.IGNORECASE)
 _COMMA_AND_PROSE = re.compile(r",\s+(?=[a-z]{3})")
 _PROSE = re.compile(
     r"\b(?:i|it|we|you|he|she|they|let|let's|this|that|there|here|these|those|what|which|who|how|when|where|why|as|is|are|"
-    r"was|were|be|am|do|does|did|can|cannot|can't|could|will|would|should|may|might|must|not|don't|doesn't|isn't|unknown|"
-    r"unclear|uncertain|unsure|sure|obvious|obviously|clear|clearly|correct|incorrect|wrong|right|simple|simply|easy|"
-    r"straightforward|reasonable|verified|consistent|confirmed|valid|invalid|given|found|below|above|follows|following|"
-    r"okay|ok|yes|so|if|because|since|therefore|thus|hence|then|also|still|indeed|now|first|steps?|answers?|questions?|"
-    r"final|please|sorry|hello|hi|thanks|well|actually|probably|likely|depends|of|in|on|at|by|for|from|with|to|either|"
-    r"both|neither|idea|based|approximately|about|around|roughly|exactly)\b",
+    r"was|were|be|am|do|does|did|can|cannot|can't|could|will|would|should|may|might|must|not|don't|doesn't|isn't|unsure|"
+    r"sure|obviously|clearly|simply|follows|okay|ok|yes|so|if|because|since|therefore|thus|hence|then|also|still|indeed|"
+    r"now|steps?|answers?|questions?|please|sorry|hello|hi|thanks|well|actually|probably|likely|depends|of|in|on|at|by|"
+    r"for|from|with|to|either|both|neither|idea|based|approximately|about|around|roughly|exactly)\b",
     re.IGNORECASE,
 )
 """Words of sentences: a short name has none of them, a unit neither."""
+_JUDGEMENT = re.compile(
+    r"unknown|unclear|uncertain|obvious|clear|correct|incorrect|wrong|right|simple|easy|straightforward|reasonable|"
+    r"plausible|verified|consistent|confirmed|valid|invalid|given|found|below|above|following|first|final",
+    re.IGNORECASE,
+)
+"""What is said of an answer; beside another word it can name something ("lower right")."""
 _NO_UNIT = re.compile(r"\b(?:the|an?|and|or|plus|minus|times|over|out|less|more|than|x)\b", re.IGNORECASE)
 
 
@@ -72,6 +76,9 @@ class OpenReader:
         sentence = line[: end.start()] if end else line
         if line[len(sentence) : len(sentence) + 1] == "?" or (end is None and len(line) == _LONGEST):
             return None
+        # "\text{The answer is 5}": the brace was opened before the anchor.
+        if sentence.count("{") < sentence.count("}"):
+            sentence = sentence.rstrip().removesuffix("}")
         said = [sentence, *(sentence[: cut.start()] for cut in [_CUT.search(sentence)] if cut)]
         if _AMOUNT_FIRST.match(sentence):
             said += [sentence[: cut.start()] for cut in [_COMMA_AND_PROSE.search(sentence)] if cut]
@@ -89,7 +96,8 @@ def _stated(text: str, answer: str, start: int) -> Read:
 def open_answer(text: str) -> str | None:
     """The answer that `text` is, without its wrappers; None for prose, several lines, and nothing."""
     text = text.strip(' \t\n*_`"“”')
-    if not text or len(text) > _LONGEST or "\n" in text or _BOX.search(text):
+    balanced = text.count("{") == text.count("}")
+    if not text or not balanced or len(text) > _LONGEST or "\n" in text or _BOX.search(text):
         return None
     bare = text.rstrip(".").strip()
     if is_number(bare) or is_expression(bare):
@@ -118,4 +126,4 @@ def is_expression(text: str) -> bool:
 
 def is_name(text: str) -> bool:
     """Whether `text` is one to three words, none of which belongs to a sentence."""
-    return _NAME.fullmatch(text) is not None and _PROSE.search(text) is None
+    return _NAME.fullmatch(text) is not None and not (_PROSE.search(text) or _JUDGEMENT.fullmatch(text))

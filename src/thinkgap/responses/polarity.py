@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from thinkgap.responses.choice import TWO_LABELS
 from thinkgap.responses.labels import label_form, labels_of
-from thinkgap.responses.reading import Read, peeled
+from thinkgap.responses.reading import TWO_LABELS, Read, peeled
 
 _NAMES = ("yes", "true", "no", "false")
 _DIGITS = {"1": "yes", "0": "no"}
@@ -19,7 +18,6 @@ _FILLER = re.compile(
     r"(?P<several>(?:either|both|neither)\b\s*)?",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"[-'’]\w")
 _LONGEST = 2000
 
 
@@ -40,8 +38,7 @@ class PolarityReader:
             return read
         if len(content) > _LONGEST or _NEGATED.search(content):
             return None
-        found = [match for match in self._labels.isolated(content) if not _is_joined(content, match.start, match.end)]
-        said = {_polarity(match.slot) for match in found}
+        said = {_polarity(match.slot) for match in self._labels.isolated(content)}
         if len(said) > 1:
             return Read(None, flags=(TWO_LABELS,))
         return self._read(said.pop()) if said else None
@@ -63,7 +60,7 @@ class PolarityReader:
         if digit := _digit(line):
             return self._read(digit, place, place + 1)
         match = self._labels.at(text, place)
-        if match is None or _JOINED.match(text, match.end):
+        if match is None:
             return None
         second = self._labels.second(text, match)
         if second is not None and _polarity(second) != _polarity(match.slot):
@@ -83,10 +80,3 @@ def _polarity(slot: int) -> str:
 
 def _digit(text: str) -> str | None:
     return next((_DIGITS[form] for form in peeled(text) if form in _DIGITS), None)
-
-
-def _is_joined(text: str, start: int, end: int) -> bool:
-    """Whether a hyphen or an apostrophe makes the word part of another one (no-one, yes-man)."""
-    return _JOINED.match(text, end) is not None or (
-        start > 1 and text[start - 1] in "-'’" and text[start - 2].isalnum()
-    )

@@ -12,6 +12,9 @@ from typing import Protocol
 
 from thinkgap.latex import closing_brace
 
+TWO_LABELS = "two_labels"
+"""Flag of an answer that names two labels, or both yes and no."""
+
 WRAPPERS = r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|boldsymbol|mbox|emph)\s*\{"
 CONTINUATION = (
     r"(?:because|since|as|for|so|which|due|given|based|by|when|where|while|if|but|not|instead|rather|here|in|according|"
@@ -21,7 +24,7 @@ CONTINUATION = (
 
 CLOSERS = r"(?:[)\]}*_`\"'”’»$]|\\[)\]])*"
 ENCLOSED = re.compile(CLOSERS)
-SENTENCE_END = re.compile(r"[.!?;](?=[\s*_`\"'”’)\]}$]|\Z)|\n")
+SENTENCE_END = re.compile(r"。|[.!?;](?=[\s*_`\"'”’)\]}$]|\Z)|\n")
 
 _WRAPPED = re.compile(WRAPPERS)
 _MARKS = "*_`\"'“”‘’«»$"
@@ -30,7 +33,8 @@ _HALVES = {")": "(", "]": "["}
 _LONGEST = 2000
 """Longer texts are no label, option or number."""
 _END = re.compile(
-    r"[ \t]*(?:\Z|\n|[.!;,](?=\s|\Z|[^\w\s])|[)\]}](?=\W|\Z)|:[ \t]*(?:\n|\Z)|</|<br|"
+    r"[ \t]*(?:\Z|\n|[.!;,](?=\s|\Z|[^\w\s])|[)\]}](?=\W|\Z)|:[ \t]*(?:\n|\Z)|</|<br|<\||\\\\|"
+    r"[。、\u2600-\u27bf\U0001f000-\U0001faff]|"
     rf"{CONTINUATION})",
     re.IGNORECASE,
 )

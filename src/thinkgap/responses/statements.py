@@ -55,5 +55,7 @@ def find_statements(text: str, reader: Reader) -> list[Read]:
 
 
 def _is_meant(text: str, start: int) -> bool:
-    before = _BLANKS.sub(" ", text[max(0, start - _BEFORE) : start].rpartition("\n")[2])
+    before = text[max(0, start - _BEFORE) : start]
+    # What negates or supposes an answer stands in its clause.
+    before = _BLANKS.sub(" ", before[max(map(before.rfind, ".,;:!?\n")) + 1 :])
     return not (_OTHER_ANSWERS.search(before) or _NOT_MEANT.search(before))
