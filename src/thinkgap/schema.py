@@ -425,7 +425,7 @@ class EvaluationConfig:
     top_k: int = 5
     """Most probable tokens that are recorded."""
     lens: bool = False
-    """Whether to read every layer through the model's own norm and head (logit lens) too."""
+    """Whether to read every layer through the model's own norm and head (logit lens) too, in the source's order."""
     permutation: PermutationConfig = field(default_factory=PermutationConfig)
     """Orders and letters."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)

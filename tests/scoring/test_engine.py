@@ -227,6 +227,29 @@ def test_the_lens_at_the_last_layer_is_the_reading(
         assert one.lens[0].label_logprobs != pytest.approx(expected, abs=1e-2)
 
 
+def test_the_lens_of_one_presentation(tiny_backend: Callable[[str], Any], picture: Callable[..., Any]) -> None:
+    """Same readings and states; layers of the presentations of that name alone, the same as without the limit."""
+    backend = tiny_backend("llama")
+    (made,) = groups(backend, picture)[:1]
+    turned = [
+        replace(one, prompt=replace(one.prompt, presentation=replace(one.prompt.presentation, name="other")))
+        for one in made[::2]
+    ]
+    mixed = [one for pair in zip(turned, made[1::2], strict=False) for one in pair]
+    (everything,) = Engine.of(backend, wanted=Wanted((1,)), lens=True).score([mixed])
+    (limited,) = Engine.of(backend, wanted=Wanted((1,)), lens=True, lens_of="identity").score([mixed])
+    for one, full in zip(limited, everything, strict=True):
+        assert one.reading == full.reading
+        assert one.states is not None
+        assert full.states is not None
+        assert torch.equal(one.states, full.states)
+        if one.prompt.presentation.name == "other":
+            assert one.lens == ()
+        else:
+            for own, other in zip(one.lens, full.lens, strict=True):
+                assert own.label_logprobs == pytest.approx(other.label_logprobs, abs=1e-5)
+
+
 def test_no_groups_and_empty_groups(tiny_backend: Callable[[str], Any], picture: Callable[..., Any]) -> None:
     backend = tiny_backend("llama")
     scorer = Engine.of(backend)

@@ -423,7 +423,6 @@ def test_cells_without_what_was_asked_for_are_defects(tmp_path: Path):
         (STATES, plain, "0 states"),
         (STATES, replace(plain, states=torch.zeros(3, 2)), "3 states"),
         (READINGS, replace(plain, lens=(plain.reading,)), "1 lens readings"),
-        (CellContents(lens=True), plain, "0 lens readings"),
         (CellContents(NAMES, "float32", lens=True, top_k=1), full, "more top tokens"),
     ]:
         store = CellStore.open(tmp_path, CONTEXT, wanted)

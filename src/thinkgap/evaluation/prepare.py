@@ -17,6 +17,7 @@ from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
 from thinkgap.evaluation.presentations import presentations_of, without_unread
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, CaptureConfig, EvaluateConfig
@@ -140,6 +141,7 @@ def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:
         options=ReadOptions(_reasoning(cfg, backend), cfg.evaluation.top_k),
         wanted=_wanted(cfg.evaluation.capture, len(backend.structure.layers)),
         lens=cfg.evaluation.lens,
+        lens_of=IDENTITY,
     )
 
 

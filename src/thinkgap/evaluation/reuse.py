@@ -55,10 +55,12 @@ class Reuse:
         keys = [[cell_key(prepared.prompt) for prepared in group] for group in groups]
         cells: dict[str, Scored] = {}
         for group, own in zip(groups, keys, strict=True):
-            for key, stored in zip(own, self.store.get([prepared.prompt for prepared in group]), strict=True):
-                self.n_reused += stored is not None
-                if (cell := stored or self._fresh.get(key)) is not None:
+            prompts = [prepared.prompt for prepared in group]
+            for key, prompt, stored in zip(own, prompts, self.store.get(prompts), strict=True):
+                cell = stored or self._fresh.get(key)
+                if cell is not None and (cell.lens or not self.engine.needs_lens(prompt)):
                     cells[key] = cell
+                    self.n_reused += cell is stored
         # What several groups ask for is computed once, so that a run reads what a run that resumes it will find.
         asked = set(cells)
         missing: list[list[PreparedPrompt]] = []

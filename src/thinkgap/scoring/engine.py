@@ -76,6 +76,9 @@ class Engine:
     wanted: Wanted | None = None
     """Which states to keep; None keeps none."""
     lens: bool = False
+    """Whether to read every layer too, which costs a pass through the head for each."""
+    lens_of: str | None = None
+    """Name of the presentations whose layers are read; None reads those of every prompt."""
     counts: Counts = field(default_factory=Counts)
 
     @classmethod
@@ -191,6 +194,10 @@ class Engine:
         """Layers of the model."""
         return len(self.backend.structure.layers)
 
+    def needs_lens(self, prompt: Prompt) -> bool:
+        """Whether the layers of this prompt are read."""
+        return self.lens and self.lens_of in (None, prompt.presentation.name)
+
     @property
     def _capture(self) -> Wanted | None:
         """What a pass keeps: a lens needs every layer, whichever of them are wanted."""
@@ -205,8 +212,11 @@ class Engine:
             raise self._diagnosed(prompts[bad])
         readings = read_labels(rows.logits, asked, self.options)
         lenses: list[tuple[Reading, ...]] = [()] * len(asked)
-        if self.lens and rows.states is not None:
-            lenses = self._lenses(rows.states, asked, readings)
+        seen = [row for row, prompt in enumerate(asked) if self.needs_lens(prompt)]
+        if seen and rows.states is not None:
+            own = self._lenses(rows.states[seen], [asked[row] for row in seen], [readings[row] for row in seen])
+            for row, lens in zip(seen, own, strict=True):
+                lenses[row] = lens
         states: list[Tensor] | list[None] = [None] * len(asked)
         if self._capture and self.wanted and rows.states is not None:
             captured = self._capture.names(self.n_layers)

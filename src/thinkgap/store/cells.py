@@ -182,7 +182,7 @@ class CellStore:
         n_states = 0 if cell.states is None else len(cell.states)
         if n_states != len(wanted.names):
             raise ValueError(f"{cell_name}: {n_states} states, but the store was opened for {len(wanted.names)}")
-        if bool(cell.lens) != wanted.lens:
+        if cell.lens and not wanted.lens:
             raise ValueError(f"{cell_name}: {len(cell.lens)} lens readings, but the store was opened {wanted.lens=}")
         if any(len(reading.top_tokens) > wanted.top_k for reading in (cell.reading, *cell.lens)):
             raise ValueError(f"{cell_name}: more top tokens than the store was opened for ({wanted.top_k})")

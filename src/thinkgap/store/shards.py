@@ -43,7 +43,7 @@ class CellContents:
     dtype: str = "float16"
     """Number type of the states: float16, bfloat16 or float32."""
     lens: bool = False
-    """Whether every layer's lens reading is kept."""
+    """Whether lens readings are kept, of the cells that have them."""
     top_k: int = 0
     """How many of the most probable tokens are kept."""
 
