@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
-
 import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.errors import CompactHydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from thinkgap import cli, schema
-from thinkgap.errors import ThinkgapError
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -22,17 +15,7 @@ def main(cfg: DictConfig) -> None:
     from thinkgap.tracking.console import setup_logging
 
     setup_logging()
-    job = HydraConfig.get()
-    sweep = Path(job.sweep.dir).name if job.mode is RunMode.MULTIRUN else None
-    try:
-        config = cli.typed(cfg, schema.TrainConfig)
-        train(config, Path(job.runtime.output_dir), sweep)
-    except ThinkgapError as error:
-        logging.getLogger("train").error("%s", error)  # into the job's own log as well
-        if sweep is None:
-            raise SystemExit(1) from None
-        # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
-        raise CompactHydraException(str(error)) from None
+    cli.run_job(cfg, schema.TrainConfig, "train", train)
 
 
 if __name__ == "__main__":

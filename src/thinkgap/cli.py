@@ -146,6 +146,39 @@ def typed(cfg: DictConfig, schema: type[Config]) -> Config:
     return config
 
 
+def run_job(
+    cfg: DictConfig, schema: type[Config], name: str, work: Callable[[Config, Path, str | None], object]
+) -> None:
+    """Run one composed job inside Hydra: its refusals are one message in its log, and one status.
+
+    Args:
+        cfg: what Hydra composed.
+        schema: its type.
+        name: of the command, for the log.
+        work: called with the typed config, the job's folder, and the name of the sweep it belongs to.
+
+    Raises:
+        SystemExit: a refusal, with status 1.
+        CompactHydraException: a refusal in a sweep, whose other jobs then still run.
+    """
+    import logging
+
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.errors import CompactHydraException
+    from hydra.types import RunMode
+
+    job = HydraConfig.get()
+    sweep = Path(job.sweep.dir).name if job.mode is RunMode.MULTIRUN else None
+    try:
+        work(typed(cfg, schema), Path(job.runtime.output_dir), sweep)
+    except ThinkgapError as error:
+        logging.getLogger(name).error("%s", error)  # into the job's own log as well
+        if sweep is None:
+            raise SystemExit(1) from None
+        # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
+        raise CompactHydraException(str(error)) from None
+
+
 def rewrite_argv(schema: type) -> None:
     """Apply `prepare_arguments` to this process's arguments; a refusal is printed and ends it with status 2."""
     try:
