@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from thinkgap.errors import ConfigError
 from thinkgap.evaluation.decoding import written_replies
-from thinkgap.evaluation.describe import refuse_control
 from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.presentation_names import IDENTITY
@@ -58,11 +56,9 @@ def run_replies(
         How replies were made, for the manifest.
 
     Raises:
-        ConfigError: settings that make no sense, or a cue that spells out a control token.
         StoreError: files that cannot be read or written.
     """
     asked = cfg.evaluation.generation
-    _check(asked, prepared)
     readouts = (GENERATION, ALIGNED) if asked.aligned else (GENERATION,)
     finished = run.finished_keys()
     keys = {
@@ -101,18 +97,6 @@ def run_replies(
         run.write_shard(new)
     _tell(side)
     return described
-
-
-def _check(asked: DecodingConfig, prepared: Prepared) -> None:
-    for name, value in (("max_new_tokens", asked.max_new_tokens), ("batch_size", asked.batch_size)):
-        if value < 1:
-            raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
-    if asked.aligned:
-        if not asked.cue.strip():
-            raise ConfigError(
-                "evaluation.generation.cue is empty: give one, or set evaluation.generation.aligned=false"
-            )
-        refuse_control(prepared.builder, asked.joiner + asked.cue, "evaluation.generation.cue")
 
 
 def _tell(side: Sequence[dict[str, Any]]) -> None:
