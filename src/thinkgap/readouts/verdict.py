@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LEVEL = 0.05
+"""Of the exact test that stands for an interval where all rows differ alike."""
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """When a figure counts as unlike another; shares in [0, 1]."""
@@ -82,7 +86,7 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
     rare = found.label_mass.n > 0 and found.label_mass.value < thresholds.label_mass
     if rare:
         findings.append(f"labels hold {mass_text(found.label_mass.value)} of the next token's probability")
-    if found.excess.value > thresholds.first_slot and found.excess.low > 0:
+    if found.excess.value > 0 and _clear(found.excess, thresholds.first_slot):
         findings.append(f"the first slot is read {100 * found.excess.value:.1f} points more often than it is right")
     # A label after a reply that was to be a label is no better reading of it.
     aligned_gap = found.aligned_gap if found.requests == "rationale" else None
@@ -188,9 +192,9 @@ def _other(frame: pd.DataFrame, readout: str, condition: str) -> pd.DataFrame | 
 
 def _clear(difference: Estimate, gap: float) -> bool:
     """Whether a difference is large enough and its interval leaves out zero."""
-    if math.isnan(difference.low):
-        # All rows differ alike: no spread to doubt it by.
-        return abs(difference.value) > gap
+    if abs(difference.value) == 1 and math.isnan(difference.low):
+        # All rows differ alike, so there is no spread: enough of them for the exact test of b = n, c = 0.
+        return gap < 1 and 0.5 ** (difference.n - 1) < _LEVEL
     return abs(difference.value) > gap and (difference.low > 0 or difference.high < 0)
 
 
