@@ -125,6 +125,16 @@ def test_overview_by_hand() -> None:
     assert ("let", 50.0, "generated") in chart.rows
 
 
+def test_overview_tells_of_readouts_that_some_items_do_not_have() -> None:
+    whole = frame()
+    lost = where(whole, (whole["readout"] != "aligned") | (whole["item_id"] != "q2"))
+    for sheet in overview_sheets(lost, CONDITIONS, {}):
+        assert sheet.notes[1:] == (
+            "Of fewer items than n, and so of others: after the reply 3 of 4; the manifest says why.",
+        )
+    assert all(len(sheet.notes) == 1 for sheet in overview_sheets(whole, CONDITIONS, {}))
+
+
 def test_no_sheets_without_other_readouts() -> None:
     native = where(frame(), frame()["readout"] == "native")
     assert overview_sheets(native, CONDITIONS, {}) == []

@@ -97,6 +97,15 @@ def test_without_spread_enough_rows_make_a_figure_clear(n: int, clear: bool) -> 
     )  # fmt: skip
 
 
+def test_replies_without_an_answer_are_told_beside_their_accuracy() -> None:
+    """Replies that were cut before they state an answer are wrong, but not because the model is."""
+    found = judged(generated=share(0.1), gap=gap(-0.7), unanswered=90, aligned=share(0.2), aligned_gap=gap(-0.6))
+    assert found.findings == (
+        "generated answers are right 70.0 points less often (90 of 100 replies state none)",
+        "labels read after the reply are right 60.0 points less often",
+    )
+
+
 def test_one_group_makes_no_figure_clear() -> None:
     """Rows of one passage say nothing of the spread over passages: no interval, whatever the difference."""
     apart = PairedDifference(Estimate(0.9, math.nan, math.nan, 10), 0.004, 0, 9)
@@ -125,6 +134,6 @@ def test_figures_are_those_of_the_records() -> None:
     assert figures.generated.value == 0.75
     assert figures.gap is not None
     assert (figures.gap.difference.value, figures.gap.b, figures.gap.c) == (0.5, 0, 2)
-    assert figures.aligned is None
+    assert (figures.aligned, figures.unanswered) == (None, 1)
     sheet = verdict_sheet([found])
     assert sheet.rows[0][:3] == ("let", "rationale", "mismatch")

@@ -49,6 +49,8 @@ class Evidence:
     generated: Estimate | None = None
     gap: PairedDifference | None = None
     """Accuracy of the generated answers minus the native one."""
+    unanswered: int = 0
+    """Replies that state no answer, which count as wrong."""
     aligned: Estimate | None = None
     aligned_gap: PairedDifference | None = None
     """Accuracy of the labels read after the reply minus the native one."""
@@ -94,7 +96,10 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
         if pair is not None and _clear(pair.difference, thresholds.gap):
             value = pair.difference.value
             more = "more" if value > 0 else "less"
-            findings.append(f"{name} right {100 * abs(value):.1f} points {more} often")
+            lost = f" ({found.unanswered} of {pair.difference.n} replies state none)" if pair is found.gap else ""
+            findings.append(
+                f"{name} right {100 * abs(value):.1f} points {more} often{lost if found.unanswered else ''}"
+            )
     match = found.requests != "rationale" and not rare
     known = found.gap is not None or aligned_gap is not None
     return Verdict(found, match, tuple(findings), _advice(match, bool(findings), known))
@@ -142,6 +147,7 @@ def verdicts(
             metrics.mean(mass[mass == mass], groups[mass == mass]),
             None if generated is None else metrics.rate(values(generated, "correct"), groups_of(generated)),
             None if generated is None else accuracy_difference(native, generated),
+            0 if generated is None else int((values(generated, "pred_slot") < 0).sum()),
             None if aligned is None else metrics.rate(values(aligned, "correct"), groups_of(aligned)),
             None if aligned is None else accuracy_difference(native, aligned),
         )
