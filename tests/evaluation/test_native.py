@@ -16,6 +16,7 @@ from tests.test_config import composed
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, DataError, StoreError
 from thinkgap.evaluation import native, prepare
+from thinkgap.evaluation.describe import run_title
 from thinkgap.evaluation.native import Finished
 from thinkgap.readouts.sheet import Missing
 from thinkgap.readouts.table import tables_of_run
@@ -391,6 +392,19 @@ def test_a_broken_logger_does_not_end_a_run(run: Callable[..., Finished], monkey
 
     monkeypatch.setattr(wandb, "init", broken)
     assert run("logger=wandb").manifest["n_items"] == 12
+
+
+@pytest.mark.parametrize(
+    ("overrides", "labels"),
+    [
+        ([], "labels=bare (auto)"),
+        (["labels=both"], "labels=both"),
+        (["label_ids=natural"], "labels=bare (auto) for direct, each condition its own"),
+    ],
+)
+def test_the_title_says_which_labels_are_read(overrides: list[str], labels: str) -> None:
+    title = run_title(composed(*overrides), 3, "bare")
+    assert title == f"demo_vlm on digit_scenes (test), 3 items, placement=user, {labels}"
 
 
 @pytest.mark.parametrize("place", [0, -1])
