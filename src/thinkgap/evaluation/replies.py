@@ -20,7 +20,7 @@ from thinkgap.prompts.labels import continuation
 from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
-from thinkgap.responses.extract import extract
+from thinkgap.responses.opened import extract_opened
 from thinkgap.responses.permissive import permissive
 from thinkgap.schema import DecodingConfig, EvaluateConfig
 from thinkgap.scoring.engine import Counts
@@ -28,7 +28,7 @@ from thinkgap.scoring.reply import Reply
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.store.side import REPLIES, write_side
 from thinkgap.tracking.progress import progress
-from thinkgap.types import Presentation, Record
+from thinkgap.types import Condition, Placement, Presentation, Record
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ def read_reply(
         "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
         "truncated": reply.finish == "length",
     }
-    found = extract(text, shown.item.answer_space, **asked)
+    found = extract_opened(_opening(prompt.condition), text, shown.item.answer_space, **asked)
     forced, _ = best_slot(shown, reply.label_logprobs)
     apart = [abs(a - b) for a, b in zip(reply.label_logprobs, native or (), strict=native is not None)]
     row = {
@@ -156,6 +156,12 @@ def read_reply(
         "forced_difference": max(apart, default=float("nan")),
     }
     return answer_record(prompt, GENERATION, found.slot), row
+
+
+def _opening(condition: Condition) -> str:
+    """The trigger, where a reply goes on from its last word; the openings of modes are rules of their own."""
+    follows = condition.kind == "trigger" and condition.placement is not Placement.user
+    return condition.text if follows else ""
 
 
 def read_after(
