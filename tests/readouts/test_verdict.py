@@ -104,6 +104,7 @@ def test_replies_without_an_answer_are_told_beside_their_accuracy() -> None:
         "generated answers are right 70.0 points less often (90 of 100 replies state none)",
         "labels read after the reply are right 60.0 points less often",
     )
+    assert "state none" not in str(judged(generated=share(0.9), gap=gap(0.3), unanswered=3))
 
 
 def test_one_group_makes_no_figure_clear() -> None:

@@ -96,10 +96,10 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
         if pair is not None and _clear(pair.difference, thresholds.gap):
             value = pair.difference.value
             more = "more" if value > 0 else "less"
-            lost = f" ({found.unanswered} of {pair.difference.n} replies state none)" if pair is found.gap else ""
-            findings.append(
-                f"{name} right {100 * abs(value):.1f} points {more} often{lost if found.unanswered else ''}"
-            )
+            finding = f"{name} right {100 * abs(value):.1f} points {more} often"
+            if pair is found.gap and value < 0 and found.unanswered:
+                finding += f" ({found.unanswered} of {pair.difference.n} replies state none)"
+            findings.append(finding)
     match = found.requests != "rationale" and not rare
     known = found.gap is not None or aligned_gap is not None
     return Verdict(found, match, tuple(findings), _advice(match, bool(findings), known))
