@@ -15,8 +15,10 @@ import torch
 from tests.test_config import composed
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, DataError, StoreError
-from thinkgap.evaluation import prepare
+from thinkgap.evaluation import native, prepare
+from thinkgap.evaluation.describe import run_title
 from thinkgap.evaluation.native import Finished
+from thinkgap.readouts.sheet import Missing
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.store.records import read_records
 
@@ -318,11 +320,38 @@ def test_images_go_through(run: Callable[..., Finished], tmp_path: Path, picture
         (["evaluation.permutations=0"], "evaluation.permutations=0: must be at least 1"),
         (["evaluation.batch_tokens=0"], "evaluation.batch_tokens=0"),
         (["evaluation.verify=-1"], "evaluation.verify=-1"),
+        (["evaluation.draws=1"], "evaluation.draws=1: must be at least 100"),
+        (["evaluation.permutation.prior_share=0"], "evaluation.permutation.prior_share=0.0: must lie between 0 and 1"),
+        (["evaluation=generation", "evaluation.generation.max_new_tokens=0"], "evaluation.generation.max_new_tokens=0"),
+        (["evaluation=generation", "evaluation.generation.batch_size=0"], "evaluation.generation.batch_size=0"),
+        (["evaluation=generation", "evaluation.generation.cue=''"], "evaluation.generation.cue is empty"),
+        (
+            ["evaluation=generation", "evaluation.generation.cue='<|im_end|>'"],
+            "evaluation.generation.cue or .joiner: its",
+        ),
+        (["evaluation=likelihood", "evaluation.likelihood.premise='<|im_end|>'"], "evaluation.likelihood.premise: its"),
+        (["evaluation.verdict.gap=-0.1"], "evaluation.verdict.gap=-0.1: must lie between 0 and 1"),
+        (["evaluation.verdict.label_mass=50"], "evaluation.verdict.label_mass=50.0: must lie between 0 and 1"),
+        (["evaluation.vocabulary.reasoning=[]"], "evaluation.vocabulary.reasoning is empty"),
+        (["evaluation.vocabulary.reasoning=[So,'']", "evaluation.vocabulary.ambiguous=[]"], "holds an empty word"),
+        (["evaluation.vocabulary.ambiguous=[Perhaps]"], "evaluation.vocabulary.ambiguous names 'Perhaps'"),
     ],
 )
-def test_settings_that_cannot_be_honoured(run: Callable[..., Finished], overrides: list[str], message: str) -> None:
+def test_settings_that_cannot_be_honoured(
+    run: Callable[..., Finished], overrides: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "run_predict", lambda *_, **__: pytest.fail("computed something"))
     with pytest.raises(ConfigError, match=message):
         run(*overrides)
+
+
+def test_words_that_are_no_token_have_no_mass_rather_than_none(run: Callable[..., Finished]) -> None:
+    words = ["evaluation.vocabulary.reasoning=[Notwithstandingly]", "evaluation.vocabulary.ambiguous=[]"]
+    finished = run("evaluation=vocabulary", *words)
+    assert all(record.reasoning_mass != record.reasoning_mass for record in read_records(finished.folder))
+    (sheet,) = [sheet for sheet in finished.report.sheets if sheet.name == "vocabulary"]
+    column = [column.name for column in sheet.columns].index("reasoning_mass")
+    assert all(isinstance(row[column], Missing) for row in sheet.rows)
 
 
 def test_open_questions_have_no_labels(run: Callable[..., Finished], tmp_path: Path) -> None:
@@ -363,6 +392,19 @@ def test_a_broken_logger_does_not_end_a_run(run: Callable[..., Finished], monkey
 
     monkeypatch.setattr(wandb, "init", broken)
     assert run("logger=wandb").manifest["n_items"] == 12
+
+
+@pytest.mark.parametrize(
+    ("overrides", "labels"),
+    [
+        ([], "labels=bare (auto)"),
+        (["labels=both"], "labels=both"),
+        (["label_ids=natural"], "labels=bare (auto) for direct, each condition its own"),
+    ],
+)
+def test_the_title_says_which_labels_are_read(overrides: list[str], labels: str) -> None:
+    title = run_title(composed(*overrides), 3, "bare")
+    assert title == f"demo_vlm on digit_scenes (test), 3 items, placement=user, {labels}"
 
 
 @pytest.mark.parametrize("place", [0, -1])

@@ -83,6 +83,21 @@ def test_generated_answers_by_hand() -> None:
     assert own["forced"] == 1.0
 
 
+def test_all_figures_of_replies_are_clustered() -> None:
+    records = frame().assign(group_id=["g0" if name in ("q0", "q1") else "g1" for name in frame()["item_id"]])
+    # What the side table of a run holds: no groups.
+    _, came_out = generation_sheets(records, replies().drop(columns="group_id"), CONDITIONS, reference="direct")
+    (row,) = [row for row in came_out.rows if row[0] == "direct"]
+    cells = dict(zip([column.name for column in came_out.columns], row, strict=True))
+    # Tokens 10, 20 | 30, 40: mean 25, sums of deviations -20 and 20, G/(G-1) = 2:
+    # SE = sqrt(2 * (400 + 400) / 16) = 10, t with one degree of freedom is 12.7062.
+    tokens = cells["tokens"]
+    assert isinstance(tokens, Estimate)
+    assert (tokens.low, tokens.high) == (pytest.approx(25 - 127.062, abs=1e-3), pytest.approx(25 + 127.062, abs=1e-3))
+    # The same reply is unparsed and cut.
+    assert cells["truncated"] == cells["unparsed"]
+
+
 def test_labels_after_the_reply_by_hand() -> None:
     (sheet,) = aligned_sheets(frame(), CONDITIONS, reference="direct", cue="The answer is")
     let = figures(sheet, "let")
@@ -108,6 +123,16 @@ def test_overview_by_hand() -> None:
     assert (shown["gold_first"], shown["chance"]) == (0.0, 0.25)
     (chart,) = overview_charts(frame(), CONDITIONS)
     assert ("let", 50.0, "generated") in chart.rows
+
+
+def test_overview_tells_of_readouts_that_some_items_do_not_have() -> None:
+    whole = frame()
+    lost = where(whole, (whole["readout"] != "aligned") | (whole["item_id"] != "q2"))
+    for sheet in overview_sheets(lost, CONDITIONS, {}):
+        assert sheet.notes[1:] == (
+            "Of fewer items than n, and so of others: after the reply 3 of 4; the manifest says why.",
+        )
+    assert all(len(sheet.notes) == 1 for sheet in overview_sheets(whole, CONDITIONS, {}))
 
 
 def test_no_sheets_without_other_readouts() -> None:

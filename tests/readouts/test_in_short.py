@@ -55,6 +55,12 @@ def test_rows_that_all_differ_alike_have_no_interval_and_still_a_direction() -> 
     assert "(not clearly different;" in in_short(few)
 
 
+def test_rows_of_one_group_have_no_direction() -> None:
+    """Thirty questions on one passage: McNemar's p would be 1e-5, and nothing is known of another passage."""
+    table = make_table(run({"direct": "1112", "think": "0002"}, 30, group_id="passage"))
+    assert "(not clearly different;" in in_short(table)
+
+
 def test_many_conditions_are_counted_and_ranges_given() -> None:
     slots = {"direct": "1112", "a": "0001", "b": "0011", "c": "0001", "d": "0001"}
     text = in_short(make_table(run(slots, 40)))

@@ -56,3 +56,8 @@ def test_plain_rows_have_the_same_keys_and_full_precision() -> None:
 def test_a_row_of_another_width_is_refused() -> None:
     with pytest.raises(ValueError, match="toy: a row of 1 cells under 7 columns"):
         Sheet("toy", "Toy", COLUMNS, (("direct",),))
+
+
+def test_a_rounded_zero_has_no_sign() -> None:
+    sheet = Sheet("toy", "Toy", (Column("kl", "KL"), Column("change", "change", "points")), ((-1e-9, -1e-9),))
+    assert "| 0.000 |    0.0 |" in sheet_markdown(sheet)

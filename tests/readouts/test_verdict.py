@@ -82,10 +82,35 @@ def test_rules(requests: str, changes: dict[str, Any], match: bool, n_findings: 
     assert found.advice.startswith(advice)
 
 
-def test_a_gap_without_spread_is_clear() -> None:
-    """All replies right and all labels wrong: every difference is 1, so there is no interval."""
-    sure = PairedDifference(Estimate(1.0, math.nan, math.nan, 5), 0.06, 0, 5)
-    assert judged(generated=share(1.0), gap=sure).findings == ("generated answers are right 100.0 points more often",)
+@pytest.mark.parametrize(("n", "clear"), [(6, True), (5, False), (1, False)])
+def test_without_spread_enough_rows_make_a_figure_clear(n: int, clear: bool) -> None:
+    """All replies right, all labels wrong and in a slot that is never right: every difference is 1, no interval.
+
+    McNemar's p for b = 0, c = n is 2 / 2^n: 1/32 for six rows, 1/16 for five.
+    """
+    alike = Estimate(1.0, math.nan, math.nan, n)
+    sure = PairedDifference(alike, min(1.0, 2 / 2**n), 0, n)
+    found = judged(generated=share(1.0), gap=sure, excess=alike).findings
+    assert found == (
+        ("the first slot is read 100.0 points more often than it is right",
+         "generated answers are right 100.0 points more often") if clear else ()
+    )  # fmt: skip
+
+
+def test_replies_without_an_answer_are_told_beside_their_accuracy() -> None:
+    """Replies that were cut before they state an answer are wrong, but not because the model is."""
+    found = judged(generated=share(0.1), gap=gap(-0.7), unanswered=90, aligned=share(0.2), aligned_gap=gap(-0.6))
+    assert found.findings == (
+        "generated answers are right 70.0 points less often (90 of 100 replies state none)",
+        "labels read after the reply are right 60.0 points less often",
+    )
+    assert "state none" not in str(judged(generated=share(0.9), gap=gap(0.3), unanswered=3))
+
+
+def test_one_group_makes_no_figure_clear() -> None:
+    """Rows of one passage say nothing of the spread over passages: no interval, whatever the difference."""
+    apart = PairedDifference(Estimate(0.9, math.nan, math.nan, 10), 0.004, 0, 9)
+    assert judged(generated=share(0.9), gap=apart).findings == ()
 
 
 def test_thresholds_are_settings() -> None:
@@ -110,6 +135,6 @@ def test_figures_are_those_of_the_records() -> None:
     assert figures.generated.value == 0.75
     assert figures.gap is not None
     assert (figures.gap.difference.value, figures.gap.b, figures.gap.c) == (0.5, 0, 2)
-    assert figures.aligned is None
+    assert (figures.aligned, figures.unanswered) == (None, 1)
     sheet = verdict_sheet([found])
     assert sheet.rows[0][:3] == ("let", "rationale", "mismatch")

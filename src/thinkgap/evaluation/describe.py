@@ -13,7 +13,7 @@ from typing import Any
 import thinkgap
 from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.prompts.build import PromptBuilder
-from thinkgap.schema import EvaluateConfig, LabelVariant, StateDtype
+from thinkgap.schema import EvaluateConfig, LabelScope, LabelVariant, StateDtype
 from thinkgap.scoring.engine import Engine
 from thinkgap.types import Condition, Presentation, Thinking
 
@@ -217,6 +217,8 @@ def code_digest(*folders: str) -> str:
 def run_title(cfg: EvaluateConfig, n_items: int, natural: str) -> str:
     """Heading of the run's table; `natural` is the label variant that `labels=auto` came to."""
     labels = f"{natural} (auto)" if cfg.labels is LabelVariant.auto else cfg.labels.name
+    if cfg.label_ids is LabelScope.natural:
+        labels += " for direct, each condition its own"
     images = "" if cfg.dataset.images.name == "any" else f", images={cfg.dataset.images.name}"
     return (
         f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split}{images}), {n_items:,} items, "

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from thinkgap.errors import PromptError
-from thinkgap.evaluation.describe import refuse_control
 from thinkgap.evaluation.likelihood import MOST_READS, ItemLikelihoods, likelihoods
 from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.presentation_names import IDENTITY
@@ -48,10 +47,8 @@ def run_likelihoods(
         Item id -> why its options were not read.
 
     Raises:
-        ConfigError: the premise spells out a control token.
         StoreError: files that cannot be read or written.
     """
-    refuse_control(builder, cfg.evaluation.likelihood.premise, "evaluation.likelihood.premise")
     reader = replace(engine, wanted=None, lens=False, options=replace(engine.options, top_k=0), counts=Counts())
     keeper = _Keeper(run, Reuse(reader, open_cells(cfg, reader)))
     asked = [one for one in presentations if one.name == IDENTITY]

@@ -17,10 +17,11 @@ from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import make_trainer, quiet_libraries
 from thinkgap.evaluation.presentations import presentations_of, without_unread
+from thinkgap.evaluation.settings import check_settings, check_texts
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.schema import BackendKind, CaptureConfig, EvaluateConfig
+from thinkgap.schema import CaptureConfig, EvaluateConfig
 from thinkgap.scoring.capture import Wanted
 from thinkgap.scoring.engine import Engine, tokens_per_pass
 from thinkgap.scoring.readings import ReadOptions
@@ -72,7 +73,7 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None) -> Prepared:
         ThinkgapError: bad settings, data, model or labels.
     """
     quiet_libraries()
-    _check_settings(cfg)
+    check_settings(cfg)
     device = make_trainer(cfg.trainer).strategy.root_device
     find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
@@ -84,6 +85,7 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None) -> Prepared:
     builder = PromptBuilder(
         backend.fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system
     )
+    check_texts(cfg.evaluation, builder)
     items, unread = without_unread(builder, shown)
     described = describe_conditions(builder, [presentation for item in items for presentation in item])
     for warning in label_warnings(described):
@@ -91,36 +93,6 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None) -> Prepared:
     # Where the prompts will run: what is checked and described from here on must be that.
     backend.to(device)
     return Prepared(loaded, items, _engine(cfg, backend), builder, described, shown.referring, unread)
-
-
-def _check_settings(cfg: EvaluateConfig) -> None:
-    if cfg.model.backend is not BackendKind.hf:
-        raise ConfigError(
-            f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "
-            "Choose a local model, or evaluation=prompts to see what would be sent"
-        )
-    if cfg.trainer.devices != 1 or cfg.trainer.num_nodes != 1:
-        raise ConfigError(
-            "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
-            "model.device_map=auto, and use -m for several models or data sets"
-        )
-    for name, least in (
-        ("batch_size", 1),
-        ("batch_tokens", 1),
-        ("permutations", 1),
-        ("verify", 0),
-        ("top_k", 0),
-        ("draws", 100),
-    ):
-        if (value := getattr(cfg.evaluation, name)) is not None and value < least:
-            raise ConfigError(f"evaluation.{name}={value}: must be at least {least}")
-    share = cfg.evaluation.permutation.prior_share
-    if not 0 < share < 1:
-        raise ConfigError(f"evaluation.permutation.prior_share={share}: must lie between 0 and 1")
-    if cfg.evaluation.capture.enabled and not cfg.evaluation.reuse:
-        raise ConfigError("evaluation.capture.enabled=true keeps states with the cells: set evaluation.reuse=true")
-    if cfg.model.max_length is not None and cfg.model.max_length < 1:
-        raise ConfigError(f"model.max_length={cfg.model.max_length}: must be at least 1")
 
 
 def _tell(loaded: LoadedDataset) -> None:
@@ -145,9 +117,14 @@ def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:
     )
 
 
-def _reasoning(cfg: EvaluateConfig, backend: HFBackend) -> ReasoningTokens:
+def _reasoning(cfg: EvaluateConfig, backend: HFBackend) -> ReasoningTokens | None:
+    """None where no word is one token: there is no mass to read then, which is not a mass of 0."""
     words = cfg.evaluation.vocabulary
-    return reasoning_tokens(backend.fmt.tokenize, words.reasoning, words.ambiguous)
+    found = reasoning_tokens(backend.fmt.tokenize, words.reasoning, words.ambiguous)
+    if found.all:
+        return found
+    log.warning("no reasoning mass is read: no word of evaluation.vocabulary.reasoning is one token of this model")
+    return None
 
 
 def _wanted(cfg: CaptureConfig, n_layers: int) -> Wanted | None:

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from thinkgap.errors import ConfigError
 from thinkgap.evaluation.decoding import written_replies
-from thinkgap.evaluation.describe import refuse_control
 from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.reuse import Reuse, open_cells
 from thinkgap.presentation_names import IDENTITY
@@ -22,7 +20,7 @@ from thinkgap.prompts.labels import continuation
 from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
-from thinkgap.responses.extract import extract
+from thinkgap.responses.opened import extract_opened
 from thinkgap.responses.permissive import permissive
 from thinkgap.schema import DecodingConfig, EvaluateConfig
 from thinkgap.scoring.engine import Counts
@@ -30,7 +28,7 @@ from thinkgap.scoring.reply import Reply
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.store.side import REPLIES, write_side
 from thinkgap.tracking.progress import progress
-from thinkgap.types import Presentation, Record
+from thinkgap.types import Condition, Placement, Presentation, Record
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +56,9 @@ def run_replies(
         How replies were made, for the manifest.
 
     Raises:
-        ConfigError: settings that make no sense, or a cue that spells out a control token.
         StoreError: files that cannot be read or written.
     """
     asked = cfg.evaluation.generation
-    _check(asked, prepared)
     readouts = (GENERATION, ALIGNED) if asked.aligned else (GENERATION,)
     finished = run.finished_keys()
     keys = {
@@ -103,18 +99,6 @@ def run_replies(
     return described
 
 
-def _check(asked: DecodingConfig, prepared: Prepared) -> None:
-    for name, value in (("max_new_tokens", asked.max_new_tokens), ("batch_size", asked.batch_size)):
-        if value < 1:
-            raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
-    if asked.aligned:
-        if not asked.cue.strip():
-            raise ConfigError(
-                "evaluation.generation.cue is empty: give one, or set evaluation.generation.aligned=false"
-            )
-        refuse_control(prepared.builder, asked.joiner + asked.cue, "evaluation.generation.cue")
-
-
 def _tell(side: Sequence[dict[str, Any]]) -> None:
     cut = sum(row["finish"] == "length" for row in side)
     if cut:
@@ -151,7 +135,7 @@ def read_reply(
         "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
         "truncated": reply.finish == "length",
     }
-    found = extract(text, shown.item.answer_space, **asked)
+    found = extract_opened(_opening(prompt.condition), text, shown.item.answer_space, **asked)
     forced, _ = best_slot(shown, reply.label_logprobs)
     apart = [abs(a - b) for a, b in zip(reply.label_logprobs, native or (), strict=native is not None)]
     row = {
@@ -172,6 +156,12 @@ def read_reply(
         "forced_difference": max(apart, default=float("nan")),
     }
     return answer_record(prompt, GENERATION, found.slot), row
+
+
+def _opening(condition: Condition) -> str:
+    """The trigger, where a reply goes on from its last word; the openings of modes are rules of their own."""
+    follows = condition.kind == "trigger" and condition.placement is not Placement.user
+    return condition.text if follows else ""
 
 
 def read_after(

@@ -147,16 +147,18 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
     native = rows_of(frame, NATIVE, condition)
     both = paired(rows, native, ["pred_slot"])
     stated = where(both, both["pred_slot"] >= 0)
-    tokens = values(replies, "n_tokens")
     forced = paired(native, replies.assign(pred_slot=replies["forced_slot"]), ["pred_slot"])
+    # The side table has no groups: those of the records hold for its rows.
+    written = paired(rows, replies, ["n_tokens", "finish"])
+    tokens = values(written, f"n_tokens{OTHER}")
     return (
         condition,
         len(rows),
         metrics.rate(~parsed, groups),
         int((~parsed).sum()),
         metrics.rate(values(rows, "correct")[parsed], groups[parsed]),
-        metrics.rate(np.asarray(replies["finish"]) == "length"),
-        metrics.mean(tokens),
+        _rate(written, written["finish"] == "length"),
+        metrics.mean(tokens, groups_of(written)),
         float(np.median(tokens)),
         _rate(stated, stated["pred_slot"] != stated[f"pred_slot{OTHER}"]),
         _rate(forced, forced["pred_slot"] == forced[f"pred_slot{OTHER}"]),

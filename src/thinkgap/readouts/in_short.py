@@ -62,7 +62,9 @@ def _direction(pair: PairedDifference) -> int:
     """-1 for lower, 1 for higher, 0 for no clear difference: by the interval, or by p where all rows differ alike."""
     low, high = pair.difference.low, pair.difference.high
     if math.isnan(low):
-        return 0 if not pair.p_value < _CLEAR else int(math.copysign(1, pair.difference.value))
+        # Rows of one group have no interval either, and their p takes them as independent.
+        alike = abs(pair.difference.value) == 1 and pair.p_value < _CLEAR
+        return int(math.copysign(1, pair.difference.value)) if alike else 0
     return 1 if low > 0 else -1 if high < 0 else 0
 
 

@@ -50,9 +50,10 @@ def overview_sheets(frame: pd.DataFrame, conditions: Sequence[str], requests: Ma
         )
     baselines = (Column("gold_first", "gold first %", "percent"), Column("chance", "mean(1/k) %", "percent"))
     note = "On the items in the source's order. A reply without an answer is wrong, and not on the first slot."
+    notes = (note, *_fewer(frame, present, shown))
     sheets = [
-        Sheet("readouts", "Accuracy by readout", (*lead, *columns), tuple(accuracy), (note,)),
-        Sheet("first_slot", "First-slot rate by readout", (*lead, *baselines, *columns), tuple(first), (note,)),
+        Sheet("readouts", "Accuracy by readout", (*lead, *columns), tuple(accuracy), notes),
+        Sheet("first_slot", "First-slot rate by readout", (*lead, *baselines, *columns), tuple(first), notes),
     ]
     ks = sorted(set(frame["k"]))
     if len(ks) > 1:
@@ -65,9 +66,20 @@ def overview_sheets(frame: pd.DataFrame, conditions: Sequence[str], requests: Ma
                     by_k.append((str(k), name, n, *(_figure(part, readout, name, "correct") for readout in shown)))
         own = (Column("k", "k", "text"), Column("condition", "condition", "text"), Column("n", "n", "count"))
         sheets.append(
-            Sheet("readouts_by_k", "Accuracy by number of options k and readout", (*own, *columns), tuple(by_k))
+            Sheet("readouts_by_k", "Accuracy by number of options k and readout", (*own, *columns), tuple(by_k), notes)
         )
     return sheets
+
+
+def _fewer(frame: pd.DataFrame, conditions: Sequence[str], shown: Sequence[str]) -> list[str]:
+    """A line on readouts that some items of `n` do not have: their figures are not of the items beside them."""
+    counts = {name: {one: len(rows_of(frame, name, one)) for one in conditions} for name in shown}
+    found = [
+        f"{READOUTS[name]} {min(counts[name].values())} of {max(counts['native'].values())}"
+        for name in shown
+        if any(counts[name][one] < counts["native"][one] for one in conditions)
+    ]
+    return [f"Of fewer items than n, and so of others: {', '.join(found)}; the manifest says why."] if found else []
 
 
 def overview_charts(frame: pd.DataFrame, conditions: Sequence[str]) -> list[Chart]:

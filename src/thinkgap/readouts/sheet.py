@@ -143,7 +143,8 @@ def _number(value: float, form: Format) -> str:
         case "p":
             return "<0.001" if value < 0.001 else f"{value:.3f}"
         case _:
-            return f"{value:.3f}"
+            # A rounded zero has no sign.
+            return f"{value:z.3f}"
 
 
 def slot_name(slot: int) -> str:

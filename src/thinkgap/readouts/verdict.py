@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_LEVEL = 0.05
+"""Of the exact test that stands for an interval where all rows differ alike."""
+
+
 @dataclass(frozen=True)
 class Thresholds:
     """When a figure counts as unlike another; shares in [0, 1]."""
@@ -45,6 +49,8 @@ class Evidence:
     generated: Estimate | None = None
     gap: PairedDifference | None = None
     """Accuracy of the generated answers minus the native one."""
+    unanswered: int = 0
+    """Replies that state no answer, which count as wrong."""
     aligned: Estimate | None = None
     aligned_gap: PairedDifference | None = None
     """Accuracy of the labels read after the reply minus the native one."""
@@ -82,7 +88,7 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
     rare = found.label_mass.n > 0 and found.label_mass.value < thresholds.label_mass
     if rare:
         findings.append(f"labels hold {mass_text(found.label_mass.value)} of the next token's probability")
-    if found.excess.value > thresholds.first_slot and found.excess.low > 0:
+    if found.excess.value > 0 and _clear(found.excess, thresholds.first_slot):
         findings.append(f"the first slot is read {100 * found.excess.value:.1f} points more often than it is right")
     # A label after a reply that was to be a label is no better reading of it.
     aligned_gap = found.aligned_gap if found.requests == "rationale" else None
@@ -90,7 +96,10 @@ def verdict_of(found: Evidence, thresholds: Thresholds) -> Verdict:
         if pair is not None and _clear(pair.difference, thresholds.gap):
             value = pair.difference.value
             more = "more" if value > 0 else "less"
-            findings.append(f"{name} right {100 * abs(value):.1f} points {more} often")
+            finding = f"{name} right {100 * abs(value):.1f} points {more} often"
+            if pair is found.gap and value < 0 and found.unanswered:
+                finding += f" ({found.unanswered} of {pair.difference.n} replies state none)"
+            findings.append(finding)
     match = found.requests != "rationale" and not rare
     known = found.gap is not None or aligned_gap is not None
     return Verdict(found, match, tuple(findings), _advice(match, bool(findings), known))
@@ -138,6 +147,7 @@ def verdicts(
             metrics.mean(mass[mass == mass], groups[mass == mass]),
             None if generated is None else metrics.rate(values(generated, "correct"), groups_of(generated)),
             None if generated is None else accuracy_difference(native, generated),
+            0 if generated is None else int((values(generated, "pred_slot") < 0).sum()),
             None if aligned is None else metrics.rate(values(aligned, "correct"), groups_of(aligned)),
             None if aligned is None else accuracy_difference(native, aligned),
         )
@@ -188,9 +198,9 @@ def _other(frame: pd.DataFrame, readout: str, condition: str) -> pd.DataFrame | 
 
 def _clear(difference: Estimate, gap: float) -> bool:
     """Whether a difference is large enough and its interval leaves out zero."""
-    if math.isnan(difference.low):
-        # All rows differ alike: no spread to doubt it by.
-        return abs(difference.value) > gap
+    if abs(difference.value) == 1 and math.isnan(difference.low):
+        # All rows differ alike, so there is no spread: enough of them for the exact test of b = n, c = 0.
+        return gap < 1 and 0.5 ** (difference.n - 1) < _LEVEL
     return abs(difference.value) > gap and (difference.low > 0 or difference.high < 0)
 
 
