@@ -158,7 +158,7 @@ def run_job(
         work: called with the typed config, the job's folder, and the name of the sweep it belongs to.
 
     Raises:
-        SystemExit: a refusal, with status 1.
+        SystemExit: a refusal, with status 1; an interruption, with status 130.
         CompactHydraException: a refusal in a sweep, whose other jobs then still run.
     """
     import logging
@@ -171,6 +171,8 @@ def run_job(
     sweep = Path(job.sweep.dir).name if job.mode is RunMode.MULTIRUN else None
     try:
         work(typed(cfg, schema), Path(job.runtime.output_dir), sweep)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # what was at work has said how to go on
     except ThinkgapError as error:
         logging.getLogger(name).error("%s", error)  # into the job's own log as well
         if sweep is None:

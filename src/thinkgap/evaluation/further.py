@@ -5,6 +5,7 @@ Knows the order of things and what the manifest says of them; what is read is `l
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,6 +16,9 @@ from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.replies import run_replies
 from thinkgap.schema import EvaluateConfig
 from thinkgap.store.run_folder import RunFolder
+from thinkgap.tracking.interrupts import ended_by_sigterm
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -41,10 +45,15 @@ def read_further(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, left_o
     """
     done = Further()
     asked = [item[0] for item in prepared.items if item[0].item.id not in left_out]
-    if cfg.evaluation.likelihood.enabled:
-        done.excluded["likelihood"] = run_likelihoods(cfg, prepared.engine, prepared.builder, asked, run)
-    if cfg.evaluation.generation.enabled:
-        done.described["generation"] = run_replies(cfg, prepared, asked, run)
+    try:
+        with ended_by_sigterm():
+            if cfg.evaluation.likelihood.enabled:
+                done.excluded["likelihood"] = run_likelihoods(cfg, prepared.engine, prepared.builder, asked, run)
+            if cfg.evaluation.generation.enabled:
+                done.described["generation"] = run_replies(cfg, prepared, asked, run)
+    except BaseException:
+        log.warning("interrupted; the same command with hydra.run.dir=%s goes on from what is finished", run.path)
+        raise
     return done
 
 

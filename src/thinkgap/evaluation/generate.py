@@ -5,12 +5,9 @@ Prompts are built when they are needed, so that the pixels of a whole run are ne
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
-import signal
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
@@ -24,6 +21,7 @@ from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.scoring.decode import Decoder
 from thinkgap.scoring.reply import Reply
 from thinkgap.store.replies import ReplyStore
+from thinkgap.tracking.interrupts import ended_by_sigterm
 from thinkgap.tracking.progress import progress
 from thinkgap.types import Presentation
 
@@ -115,7 +113,7 @@ def generate_replies(
     """
     keeper = _Keeper(store)
     total = len(groups) if isinstance(groups, Sized) else None
-    with _ended_by_sigterm(), progress(total=total, description=description, enabled=shown) as bar:
+    with ended_by_sigterm(), progress(total=total, description=description, enabled=shown) as bar:
         run = _Run(decoder, keeper, bar)
         try:
             for block in _blocks(groups, run.most):
@@ -226,16 +224,3 @@ def _keep_what_ended(keeper: _Keeper, error: BaseException) -> None:
     except Exception as failure:
         if failure is not error:
             log.error("what was generated last could not be written: %s", failure)
-
-
-@contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM interrupt as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

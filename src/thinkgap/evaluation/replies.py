@@ -5,6 +5,7 @@ Greedy replies come from `evaluation.generate`, their reading from `responses`; 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from thinkgap.responses.permissive import permissive
 from thinkgap.schema import DecodingConfig, EvaluateConfig
 from thinkgap.scoring.engine import Counts
 from thinkgap.scoring.reply import Reply
+from thinkgap.store.atomic import write_text
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.store.side import REPLIES, write_side
 from thinkgap.tracking.progress import progress
@@ -32,6 +34,7 @@ from thinkgap.types import Condition, Placement, Presentation, Record
 
 log = logging.getLogger(__name__)
 
+_DESCRIBED = "replies.json"
 _SHOWN = 3
 _ENDS = 120
 """Replies without an answer that are logged, and characters of either end of them."""
@@ -67,8 +70,11 @@ def run_replies(
         for condition in prepared.names
         for readout in readouts
     }
-    if keys <= finished and (run.path / "replies.parquet").exists():
-        return {}
+    told = run.path / _DESCRIBED
+    if keys <= finished and (run.path / "replies.parquet").exists() and told.exists():
+        return json.loads(told.read_text(encoding="utf-8"))
+    if prepared.builder.conditions[0].placement is Placement.prompt_end:
+        log.warning("trigger.placement=prompt_end: replies go on with the user's turn and may not answer at all")
     replies, described = written_replies(cfg, prepared, presentations, run.path)
     tokenizer = prepared.backend.fmt.tokenizer
     native = run.rows(["item_id", "presentation", "condition", "readout", "label_logprobs"]).to_pylist()
@@ -91,6 +97,7 @@ def run_replies(
         reader = replace(prepared.engine, wanted=None, lens=False, counts=Counts())
         reuse = Reuse(reader, open_cells(cfg, reader))
         records += read_after(prepared, reuse, replies, asked, shown=cfg.trainer.progress)
+    write_text(told, json.dumps(described, indent=1) + "\n")
     write_side(run.path, "replies", side, REPLIES)
     new = [record for record in records if record.key not in finished]
     if new:

@@ -100,7 +100,7 @@ def likelihood_sheets(
         reference: condition that differences are taken to, with the same normalisation.
 
     Returns:
-        Two sheets; none if the run has no likelihoods.
+        Two sheets, the second where options differ in length; none if the run has no likelihoods.
 
     Raises:
         StoreError: a key that occurs twice, or a record without its row of the side table.
@@ -130,12 +130,14 @@ def likelihood_sheets(
         "with the same normalisation, on the items that both have",
         "gold first: the first-slot rate of a perfect model; mean(1/k): the first-slot rate and accuracy of guessing",
     )
-    return [
-        Sheet("likelihood", "Whole option strings", columns, tuple(figures), notes),
-        Sheet("likelihood_length", "Whole option strings: length of the answer", _LENGTHS, tuple(biases), _ON_LENGTHS),
-    ]
+    sheet = Sheet("likelihood", "Whole option strings", columns, tuple(figures), notes)
+    if not any(row[_LENGTHS_N] for row in biases):
+        return [sheet]  # options that are all alike in length, as Yes and No are
+    title = "Whole option strings: length of the answer"
+    return [sheet, Sheet("likelihood_length", title, _LENGTHS, tuple(biases), _ON_LENGTHS)]
 
 
+_LENGTHS_N = [column.name for column in _LENGTHS].index("n")
 _ON_LENGTHS = (
     "n: items whose options differ in their number of tokens; an answer is the longest (shortest) if no option has "
     "more (fewer) tokens",
