@@ -35,7 +35,7 @@ demo: setup
 	$(BIN)/python evaluate.py experiment=demo
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow

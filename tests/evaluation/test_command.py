@@ -145,7 +145,7 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
     arguments = [
         f"model={smollm2_folder}",
         "dataset=toy_facts",
-        "dataset.limit=120",
+        "dataset.limit=40",
         "trigger=direct",
         "logger=none",
         "scoring=plain",
@@ -161,16 +161,16 @@ def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
         # Cells are opened right before the first pass.
         while not list((tmp_path / "cells").glob("*/fingerprint.json")) and time.monotonic() < deadline:
             time.sleep(0.1)
-        time.sleep(2.5)
+        time.sleep(1.5)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     assert process.returncode != 0, errors
-    counted = re.search(r"interrupted: (\d+) of 120 items are done", errors)
+    counted = re.search(r"interrupted: (\d+) of 40 items are done", errors)
     assert counted is not None, errors
-    assert 0 < int(counted.group(1)) < 120
+    assert 0 < int(counted.group(1)) < 40
     assert f"hydra.run.dir={tmp_path / 'run'}" in errors
     assert list((tmp_path / "run" / "shards").glob("*.parquet"))
     done = evaluate(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "resuming the run" in done.stderr
-    assert "| 120 |" in done.stdout
+    assert "| 40 |" in done.stdout
