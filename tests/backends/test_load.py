@@ -21,6 +21,7 @@ from thinkgap.schema import BackendKind, Dtype, ModelConfig, PromptConfig
 from thinkgap.types import Condition, Request
 
 
+@pytest.mark.slow
 def test_package_file_is_found_and_its_conversion_gives_the_ggufs_logits(smollm2_folder: Path) -> None:
     """The embedded model: real weights, converted once, equal to what transformers reads from the GGUF file."""
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -153,6 +153,7 @@ def test_linear_attention_is_scored_plainly(
         check.choose(backend, Scoring.branched)
 
 
+@pytest.mark.slow
 def test_a_released_model(smollm2_folder: Path, picture: Callable[..., Any]) -> None:
     backend = load_backend(ModelConfig(name="smollm2", path=str(smollm2_folder)), on_accelerator=False)
     (group,) = groups(backend, picture, orders=5)[:1]
