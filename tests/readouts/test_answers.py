@@ -45,6 +45,8 @@ def replies() -> pd.DataFrame:
                     "presentation": "identity",
                     "condition": condition,
                     "group_id": f"q{i}",
+                    # Of a reply without a statement, the last label it mentions: right in the third of let.
+                    "permissive": "ABCD"[generated] if generated >= 0 else {"direct": None, "let": "B"}[condition],
                     "n_tokens": 10 * (i + 1),
                     "finish": "length" if generated < 0 else "stop",
                     "forced_slot": native if (condition, i) != ("let", 3) else 2,
@@ -74,6 +76,7 @@ def test_generated_answers_by_hand() -> None:
     assert (out["unparsed"], out["n_unparsed"], out["truncated"]) == (0.25, 1, 0.25)
     # Of three answers two are right; the native label is another one in all three.
     assert out["accuracy_parsed"] == pytest.approx(2 / 3)
+    assert (out["permissive"], figures(came_out, "direct")["permissive"]) == (0.75, 0.75)
     assert out["mismatch"] == 1.0
     assert (out["tokens"], out["tokens_median"]) == (25.0, 25.0)
     assert (out["forced"], out["forced_difference"]) == (0.75, 4e-6)

@@ -25,6 +25,7 @@ from thinkgap.readouts.frames import (
     values,
     where,
 )
+from thinkgap.readouts.orders import YES_NO
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def generation_sheets(
         Column("unparsed", "no answer %", "percent"),
         Column("n_unparsed", "no answer", "count"),
         Column("accuracy_parsed", "accuracy of answers %", "percent"),
+        Column("permissive", "permissive accuracy %", "percent"),
         Column("truncated", "truncated %", "percent"),
         Column("tokens", "tokens", "count"),
         Column("tokens_median", "median", "count"),
@@ -78,6 +80,8 @@ def generation_sheets(
     )
     more = (
         "No answer: nothing in the reply states one (docs/extraction.md); truncated: cut at max_new_tokens.",
+        "Permissive: accuracy if a reply without a statement is taken for the last label that it mentions; it shows "
+        "what strict reading may lose, and is not the figure to report.",
         "First token is not the answer: the native label is not the one that the reply states, over replies that do.",
         "Forced token: the first generated token when only labels are allowed, read on the path that generates; it has "
         "to be the native answer, and the largest difference of a label's log-probability rounding.",
@@ -157,6 +161,7 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
         metrics.rate(~parsed, groups),
         int((~parsed).sum()),
         metrics.rate(values(rows, "correct")[parsed], groups[parsed]),
+        _permissive(rows, replies),
         _rate(written, written["finish"] == "length"),
         metrics.mean(tokens, groups_of(written)),
         float(np.median(tokens)),
@@ -164,6 +169,14 @@ def _came_out(frame: pd.DataFrame, replies: pd.DataFrame, condition: str) -> tup
         _rate(forced, forced["pred_slot"] == forced[f"pred_slot{OTHER}"]),
         float(values(replies, "forced_difference").max()),
     )
+
+
+def _permissive(rows: pd.DataFrame, replies: pd.DataFrame) -> Estimate:
+    right = [labels[slot] for labels, slot in zip(rows["labels"], rows["gold_slot"], strict=True)]
+    # Yes and No are read in lower case, whatever their labels are.
+    read = [label.lower() if label in YES_NO else label for label in right]
+    both = paired(rows.assign(permissive=read), replies, ["permissive"])
+    return _rate(both, both["permissive"] == both[f"permissive{OTHER}"])
 
 
 def _aligned(frame: pd.DataFrame, condition: str) -> tuple[Cell, Cell, Cell]:
