@@ -25,10 +25,10 @@ from thinkgap.store.fingerprint import FINGERPRINT_FILE, JSON, check_fingerprint
 from thinkgap.store.shards import (
     CellContents,
     context_digest,
+    open_folder,
     read_shard,
-    remove_leftovers,
     remove_shard,
-    shard_paths,
+    tell_foreign,
     write_shard,
 )
 from thinkgap.types import Prompt
@@ -122,16 +122,9 @@ class ReplyStore:
                 be written.
         """
         path = Path(folder)
-        with disk_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
-        shards = shard_paths(path)
-        check_fingerprint(path, context, bool(shards), "replies", _WAY_OUT)
+        shards = open_folder(path, context, "replies", _WAY_OUT)
         store = cls(path, context, max_new_tokens, stop_ids)
-        with disk_errors(path):
-            remove_leftovers(path)
-        foreign = sum(not store._add(shard) for shard in shards)
-        if foreign:
-            log.warning("%d shards in %s are of another context than the folder and are left alone", foreign, path)
+        tell_foreign(path, sum(not store._add(shard) for shard in shards))
         return store
 
     def __len__(self) -> int:

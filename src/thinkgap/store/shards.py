@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +23,10 @@ from torch import Tensor
 from thinkgap.errors import StoreError
 from thinkgap.store.atomic import disk_errors, parquet_bytes, remove_older, remove_temporaries, write_bytes
 from thinkgap.store.cell_rows import SCHEMA
-from thinkgap.store.fingerprint import FINGERPRINT_FILE, JSON
+from thinkgap.store.fingerprint import FINGERPRINT_FILE, JSON, check_fingerprint
 from thinkgap.store.states import DTYPES, StateFile, state_bytes
+
+log = logging.getLogger(__name__)
 
 FACTS_KEY = b"thinkgap"
 """Key of the Parquet file's metadata under which the facts of a shard stand as JSON."""
@@ -110,6 +113,36 @@ def context_digest(context: Mapping[str, JSON], schema: pa.Schema | None = None)
 def shard_paths(folder: Path) -> list[Path]:
     """The Parquet files of `folder`, sorted by name; none if there is no such folder."""
     return sorted(path for path in folder.glob("shard-*.parquet") if _NAME.fullmatch(path.name))
+
+
+def open_folder(folder: Path, context: Mapping[str, JSON], what: str, way_out: str) -> list[Path]:
+    """Begin a folder of shards or take it up, without what killed writers left an hour ago or earlier.
+
+    Args:
+        folder: The folder.
+        context: What it belongs to.
+        what: What its shards hold, for messages.
+        way_out: What to do about a folder of another context.
+
+    Returns:
+        Its shards.
+
+    Raises:
+        StoreError: The folder belongs to another context, or it cannot be written.
+    """
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    shards = shard_paths(folder)
+    check_fingerprint(folder, context, bool(shards), what, way_out)
+    with disk_errors(folder):
+        remove_leftovers(folder)
+    return shards
+
+
+def tell_foreign(folder: Path, n: int) -> None:
+    """Warn of `n` shards that are of another context than their folder."""
+    if n:
+        log.warning("%d shards in %s are of another context than the folder and are left alone", n, folder)
 
 
 def write_shard(folder: Path, table: pa.Table, states: Tensor | None, contents: CellContents, context: str) -> Shard:
