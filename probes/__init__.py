@@ -23,6 +23,10 @@ def train(cfg: TrainConfig, folder: Path, group: str | None = None) -> None:
         ThinkgapError: anything the user can act on.
     """
     match cfg.probe.kind:
+        case ProbeKind.linear:
+            from probes.linear import run_linear
+
+            run_linear(cfg, folder, group)
         case ProbeKind.lm_head_lora:
             from probes.lm_head_lora import run_lm_head_lora
 

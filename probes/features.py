@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 FINAL_STATE = "final_norm"
 """The last state after the final norm, which the head reads."""
+_ROLES = {"train": "fit", "eval": "test"}
+"""Which settings a source is about."""
 _CAPTURED = "evaluation.capture.enabled=true evaluation.capture.final_norm=true"
 
 
@@ -89,14 +91,15 @@ def find_sources(cfg: TrainConfig) -> tuple[Source, Source]:
             of `probe.conditions` that no training row has.
     """
     probe = cfg.probe
-    drawn = replace(cfg.dataset, split=probe.train_split, limit=probe.examples)
-    evaluation = _source(cfg, "eval", cfg.dataset, probe.eval_features)
+    split = probe.fit or "train"
+    drawn = replace(cfg.dataset, split=split, limit=probe.examples)
+    evaluation = _source(cfg, "eval", cfg.dataset, probe.test_features)
     try:
-        train = _source(cfg, "train", drawn, probe.train_features)
+        train = _source(cfg, "train", drawn, probe.fit_features)
     except (DataError, ConfigError) as error:
         raise type(error)(
-            f"training items (probe.train_split={probe.train_split}): {error}. Name a split that is there, such as "
-            "probe.train_split=validation, choose another dataset=..., or give probe.train_features=RUN_FOLDER"
+            f"training items (probe.fit={split}): {error}. Name a split that is there, such as "
+            "probe.fit=validation, choose another dataset=..., or give probe.fit_features=RUN_FOLDER"
         ) from error
     wanted = list(train.conditions if probe.conditions is None else dict.fromkeys(probe.conditions))
     for name in wanted:
@@ -120,7 +123,9 @@ def _source(cfg: TrainConfig, name: str, dataset: DatasetConfig, run: str | None
     try:
         items = {item.id: item for item in load_dataset_items(stored).items}
     except ThinkgapError as error:
-        log.warning("probe.%s_features: items cannot be read again, so images are not compared: %s", name, error)
+        log.warning(
+            "probe.%s_features: items cannot be read again, so images are not compared: %s", _ROLES[name], error
+        )
     return Source(name, stored, tuple(one["name"] for one in manifest["conditions"]), folder, items)
 
 
@@ -128,11 +133,11 @@ def _finished_manifest(folder: Path, name: str) -> dict[str, Any]:
     try:
         manifest = read_manifest(folder)
     except StoreError as error:
-        raise StoreError(f"probe.{name}_features: {error}") from None
+        raise StoreError(f"probe.{_ROLES[name]}_features: {error}") from None
     if FINAL_STATE not in (manifest.get("states") or ()):
         raise StoreError(
-            f"probe.{name}_features: {folder} kept no state '{FINAL_STATE}' (the last state after the final norm); "
-            f"run that evaluation with {_CAPTURED}"
+            f"probe.{_ROLES[name]}_features: {folder} kept no state '{FINAL_STATE}' (the last state after the final "
+            f"norm); run that evaluation with {_CAPTURED}"
         )
     return manifest
 
@@ -207,8 +212,10 @@ def _rows(folder: Path) -> Split:
     return Split(folder, tuple(records), features.states[order, 0], read_manifest(folder))
 
 
-def _sampled(split: Split, n: int, seed: int) -> Split:
-    """At most `n` items of a split, the same under every condition."""
+def _sampled(split: Split, n: int | None, seed: int) -> Split:
+    """At most `n` items of a split, the same under every condition; None keeps all."""
+    if n is None:
+        return split
     ids = sorted({record.item_id for record in split.records})
     if len(ids) <= n:
         if len(ids) < n:

@@ -47,7 +47,7 @@ class HeadFit(pl.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW on what is to be trained."""
         trained = [parameter for parameter in self.head.parameters() if parameter.requires_grad]
-        return torch.optim.AdamW(trained, lr=self.cfg.learning_rate, weight_decay=self.cfg.weight_decay)
+        return torch.optim.AdamW(trained, lr=self.cfg.lora.learning_rate, weight_decay=self.cfg.lora.weight_decay)
 
 
 class _Curve(pl.Callback):

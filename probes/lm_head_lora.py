@@ -116,7 +116,7 @@ def _adapter(
     before = time.monotonic()
     losses = fit(
         model,
-        partial(adapter_loss, cfg.probe.loss),
+        partial(adapter_loss, cfg.probe.lora.loss),
         (rows.states.float(), gold, labels),
         cfg.probe,
         cfg.trainer,

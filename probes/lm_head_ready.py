@@ -66,20 +66,28 @@ def check_settings(cfg: TrainConfig) -> None:
         ConfigError: naming the setting.
     """
     probe = cfg.probe
-    least_one = {name: getattr(probe, name) for name in ("examples", "epochs", "batch_size")}
+    least_one: dict[str, int] = {name: getattr(probe, name) for name in ("epochs", "batch_size")}
+    if probe.examples is not None:
+        least_one["examples"] = probe.examples
     least_one |= {f"lora.{name}": getattr(probe.lora, name) for name in ("rank", "alpha")}
     for name, value in least_one.items():
         if value < 1:
             raise ConfigError(f"probe.{name}={value}: must be at least 1")
     if not 0 <= probe.lora.dropout < 1:
         raise ConfigError(f"probe.lora.dropout={probe.lora.dropout}: must be at least 0 and less than 1")
-    if probe.learning_rate <= 0 or probe.weight_decay < 0:
+    if probe.lora.learning_rate <= 0 or probe.lora.weight_decay < 0:
         raise ConfigError(
-            f"probe.learning_rate={probe.learning_rate}, probe.weight_decay={probe.weight_decay}: a rate is above 0, a "
-            "decay 0 or more"
+            f"probe.lora.learning_rate={probe.lora.learning_rate}, probe.lora.weight_decay={probe.lora.weight_decay}: "
+            "a rate is above 0, a decay 0 or more"
         )
     if probe.conditions is not None and not probe.conditions:
         raise ConfigError("probe.conditions=[] trains nothing: name conditions, or null for all of the run")
+    for name in ("select", "select_features", "test"):
+        if getattr(probe, name) is not None:
+            raise ConfigError(
+                f"probe.{name}={getattr(probe, name)}: adapters select nothing, and are reported on dataset.split; "
+                f"leave probe.{name} out"
+            )
     if cfg.trainer.devices != 1 or cfg.trainer.num_nodes != 1:
         raise ConfigError("heads are trained in one process: set trainer.devices=1 and trainer.num_nodes=1")
 
@@ -120,7 +128,7 @@ def make_ready(cfg: TrainConfig, folder: Path) -> Ready:
     if not left.records:
         raise DataError(
             f"no training item is left in {train.folder}: all of them share an item id, group, image or question with "
-            "the evaluation items; give another probe.train_split, or features of other items"
+            "the evaluation items; give another probe.fit, or features of other items"
         )
     return Ready(readout, backend, left, evaluation, trained, dropped, max(errors), tuple(filter(None, notes)))
 

@@ -105,12 +105,13 @@ def test_every_probe_composes(option: str) -> None:
 
 
 def test_the_adapter_is_that_of_the_study_unless_told_otherwise() -> None:
-    probe = composed_train().probe
-    assert (probe.lora.rank, probe.examples, probe.epochs, probe.train_split) == (32, 3000, 10, "train")
+    probe = composed_train("probe=lm_head_lora").probe
+    assert (probe.lora.rank, probe.examples, probe.epochs, probe.fit) == (32, 3000, 10, "train")
 
 
 @pytest.mark.parametrize(
-    "override", ["probe.rank=3", "probe.lora.rank=many", "probe.loss=all", "probe.epochs=1.5", "evaluation.lens=true"]
+    "override",
+    ["probe.rank=3", "probe.lora.rank=many", "probe.lora.loss=all", "probe.epochs=1.5", "evaluation.lens=true"],
 )
 def test_mistakes_in_the_training_of_heads_fail_at_compose_time(override: str) -> None:
     with pytest.raises(HydraException):
@@ -264,5 +265,8 @@ def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None
         assert option in text, f"{group}={option}"
     assert "python train.py probe=lm_head_lora model=demo_vlm trigger=let_me_think" in text
     defaults = composed_train().probe
-    for name in ("examples", "epochs", "batch_size", "train_split"):
+    for name in ("epochs", "batch_size", "permutations", "state"):
         assert f"probe.{name}={getattr(defaults, name)}" in text, name
+    for name in ("conditions", "fit", "select", "test", "examples", "fit_features"):
+        assert getattr(defaults, name) is None
+        assert f"probe.{name}=null" in text, name

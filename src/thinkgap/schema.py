@@ -124,7 +124,22 @@ class StateDtype(Enum):
 class ProbeKind(Enum):
     """What is trained on stored states."""
 
+    linear = "linear"
     lm_head_lora = "lm_head_lora"
+
+
+class ProbeSolver(Enum):
+    """How linear probes are fitted."""
+
+    adamw = "adamw"
+    exact = "exact"
+
+
+class SharedItems(Enum):
+    """What becomes of training items that share something with items that are selected on or reported."""
+
+    refuse = "refuse"
+    drop = "drop"
 
 
 class AdapterLoss(Enum):
@@ -199,6 +214,8 @@ class ModelConfig:
     """Whether to compile the decoder's layers (torch.compile); on a CPU that takes a C++ compiler and half a minute."""
     quantization: Optional[Dict[str, Any]] = None
     """A transformers quantisation config as a mapping, e.g. `{quant_method: bitsandbytes, load_in_4bit: true}`."""
+    random_weights: Optional[int] = None
+    """Seed of random weights that take the place of the checkpoint's, for controls; null loads the checkpoint's."""
     trust_remote_code: bool = False
     """Whether code inside the checkpoint may run."""
     min_pixels: Optional[int] = None
@@ -493,6 +510,8 @@ class PathsConfig:
     """Converted models."""
     cells_dir: str = "~/.cache/thinkgap/cells"
     """Finished cells: readings and hidden states by prompt and model, shared by all runs."""
+    captures_dir: str = "~/.cache/thinkgap/captures"
+    """Finished runs that probes were fitted on, found again by their settings, shared by all trainings."""
 
 
 @dataclass
@@ -633,34 +652,111 @@ class LoraSettings:
     """The update is scaled by alpha over rank."""
     dropout: float = 0.0
     """Share of the state's entries that are dropped on their way into the update while it is trained."""
+    loss: AdapterLoss = AdapterLoss.vocabulary
+    """Cross-entropy at the right label over the whole vocabulary, or over the item's labels."""
+    learning_rate: float = 1e-3
+    """Of AdamW, constant."""
+    weight_decay: float = 0.01
+    """Of AdamW."""
+
+
+@dataclass
+class AdamWGrid:
+    """Linear probes by `probe.solver=adamw`: every rate with every decay is a head of the bank."""
+
+    learning_rates: List[float] = field(default_factory=lambda: [1e-3, 1e-4])
+    """Constant rates."""
+    weight_decays: List[float] = field(default_factory=lambda: [0.0, 0.1])
+    """Decoupled weight decays."""
+
+
+@dataclass
+class ExactGrid:
+    """Linear probes by `probe.solver=exact`: multinomial logistic regression with an L2 penalty."""
+
+    penalties: List[float] = field(default_factory=lambda: [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0])
+    """Values of C, as in scikit-learn: the summed cross-entropy plus the squared weights over 2C is least."""
+    tolerance: float = 1e-4
+    """Largest entry of the gradient of the mean loss per row at which a fit ends."""
+    max_iterations: int = 1000
+    """Iterations after which a fit ends with a warning."""
+
+
+@dataclass
+class ProbeControls:
+    """What shows that a linear probe reads the answer and not its own capacity; `docs/probe_controls.md`."""
+
+    shuffled_states: bool = True
+    """Read the test states permuted across items."""
+    control_task: bool = True
+    """Hewitt and Liang's control task: a random slot for each question, and selectivity."""
+    prior: bool = True
+    """Majority slot, and the most frequent slot for each number of options."""
+    text_only: bool = False
+    """Probe the states of prompts without their images."""
+    random_weights: bool = False
+    """Probe the states of the same model with random weights."""
+    capacity: bool = True
+    """Probe random projections of the state to growing numbers of dimensions."""
+    mdl: bool = True
+    """Online code length (Voita and Titov) over growing shares of the fit split."""
+    learning_curve: bool = True
+    """Accuracy by number of training questions."""
 
 
 @dataclass
 class ProbeConfig:
     """What is trained on stored states, on which of them, and how."""
 
-    kind: ProbeKind = ProbeKind.lm_head_lora
+    kind: ProbeKind = ProbeKind.linear
     """What is trained."""
     conditions: Optional[List[str]] = None
     """Conditions that get one of their own each; null is all of the run."""
-    examples: int = 3000
-    """Training items, a seeded sample (`dataset.seed`)."""
-    train_split: str = "train"
-    """Split that training items come from; what is reported is `dataset.split`."""
-    train_features: Optional[str] = None
-    """Folder of a finished run to train on; null lets the model read `examples` items of `train_split`."""
-    eval_features: Optional[str] = None
-    """Folder of a finished run to report on; null lets the model read `dataset.split`."""
-    loss: AdapterLoss = AdapterLoss.vocabulary
-    """Cross-entropy at the right label over the whole vocabulary, or over the item's labels."""
-    epochs: int = 10
-    """Passes over the training items; the last state is taken, nothing is selected."""
-    batch_size: int = 16
-    """Training items in a step."""
-    learning_rate: float = 1e-3
-    """Of AdamW, constant."""
-    weight_decay: float = 0.01
-    """Of AdamW."""
+    fit: Optional[str] = None
+    """Splits to train on, such as `train`, `dev+validation` or `train[image]` (`[text]`: items without image); null is
+    `train`, or a part of the test split's groups where a data set has no such split."""
+    select: Optional[str] = None
+    """Splits on which layer and settings are chosen; null is `validation`, or a part of the groups of `fit`."""
+    test: Optional[str] = None
+    """Splits that are reported; null is `dataset.split`. Roles that name the same splits share them out by group."""
+    shares: List[float] = field(default_factory=lambda: [0.6, 0.2, 0.2])
+    """Of fit, select and test, where they share splits out."""
+    examples: Optional[int] = None
+    """Training items, a seeded sample of each split (`dataset.seed`); null is all. `dataset.limit` is of the test
+    items."""
+    select_examples: Optional[int] = None
+    """Items of each selection split; null is all."""
+    shared: SharedItems = SharedItems.refuse
+    """What becomes of training items that share group, image or wording with others: `refuse` stops, `drop` leaves
+    them out."""
+    fit_features: Optional[str] = None
+    """Folder of a finished run to train on; null lets the model read `fit`."""
+    select_features: Optional[str] = None
+    """The same for `select`."""
+    test_features: Optional[str] = None
+    """The same for what is reported."""
+    permutations: int = 1
+    """Orders in which each item's options are shown: the source's own first, then seeded ones."""
+    solver: ProbeSolver = ProbeSolver.adamw
+    """`adamw` is the prefix study's; `exact` is logistic regression to a stated gradient."""
+    state: str = "final_norm"
+    """State of the headline probe: `final_norm` (the prefix study's), `embeddings`, or `layer_0` and up."""
+    states: Optional[List[str]] = None
+    """States that get a probe each; null is all."""
+    bias: bool = True
+    """Whether a linear probe has a bias."""
+    epochs: int = 50
+    """Passes over the training items. Linear probes keep the best on the selection split, adapters the last."""
+    batch_size: int = 64
+    """Training rows in a step."""
+    adamw: AdamWGrid = field(default_factory=AdamWGrid)
+    """Settings tried by `solver=adamw`."""
+    exact: ExactGrid = field(default_factory=ExactGrid)
+    """Settings tried by `solver=exact`, and by controls whatever the solver."""
+    controls: ProbeControls = field(default_factory=ProbeControls)
+    """Controls of linear probes."""
+    draws: int = 10_000
+    """Bootstrap draws behind intervals of differences between gaps."""
     lora: LoraSettings = field(default_factory=LoraSettings)
     """The adapter of `lm_head_lora`."""
 

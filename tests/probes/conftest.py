@@ -17,7 +17,7 @@ def config(tiny_model: Callable[[str], Path]) -> Callable[..., TrainConfig]:
 
     def made(*overrides: str, family: str = "llama") -> TrainConfig:
         defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
-        defaults += ["trigger=let_me_think", "logger=none", "probe.examples=16", "probe.epochs=2"]
+        defaults += ["trigger=let_me_think", "logger=none", "probe=lm_head_lora", "probe.examples=16", "probe.epochs=2"]
         return composed_train(*defaults, *overrides)
 
     return made

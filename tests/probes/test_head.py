@@ -114,7 +114,7 @@ def test_only_the_adapter_is_trained_and_tied_embeddings_stay(
         model,
         lambda logits, gold, labels: adapter_loss(AdapterLoss.vocabulary, logits, gold, labels),
         (rows.states, gold, labels),
-        ProbeConfig(epochs=2, learning_rate=0.01),
+        ProbeConfig(epochs=2, batch_size=16, lora=LoraSettings(learning_rate=0.01)),
         TrainerConfig(accelerator="cpu", progress=False),
         seed=0,
     )

@@ -64,7 +64,7 @@ def test_the_users_own_command(tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_message_and_a_status(tmp_path: Path) -> None:
-    done = train("probe.lora.rank=0", "logger=none", cwd=tmp_path)
+    done = train("probe=lm_head_lora", "probe.lora.rank=0", "logger=none", cwd=tmp_path)
     assert done.returncode == 1
     assert "probe.lora.rank=0: must be at least 1" in done.stderr
     assert "Traceback" not in done.stderr

@@ -79,6 +79,6 @@ def test_shared_items_are_dropped_with_a_count(
 def test_training_on_what_is_reported_is_refused(
     config: Callable[..., TrainConfig], folder: Path, tmp_path: Path
 ) -> None:
-    cfg = config("dataset=jsonl", f"dataset.path={folder}", "probe.train_split=test")
-    with pytest.raises(DataError, match=r"no training item is left .* give another probe.train_split"):
+    cfg = config("dataset=jsonl", f"dataset.path={folder}", "probe.fit=test")
+    with pytest.raises(DataError, match=r"no training item is left .* give another probe.fit"):
         run_lm_head_lora(cfg, tmp_path / "run")

@@ -47,7 +47,7 @@ def test_it_equals_training_through_the_whole_frozen_model(
     from safetensors.torch import load_file
 
     cfg = config(
-        "probe.batch_size=16", "probe.lora.rank=4", "probe.learning_rate=0.02", "probe.conditions=[let_me_think]"
+        "probe.batch_size=16", "probe.lora.rank=4", "probe.lora.learning_rate=0.02", "probe.conditions=[let_me_think]"
     )
     run_lm_head_lora(cfg, tmp_path / "run")
     stored = load_file(tmp_path / "run" / "adapters" / "let_me_think" / "adapter_model.safetensors")
@@ -61,7 +61,7 @@ def test_it_equals_training_through_the_whole_frozen_model(
     torch.manual_seed(cfg.seed)
     whole: Any = get_peft_model(backend.model, LoraConfig(r=4, lora_alpha=64, target_modules=["lm_head"]))
     optimizer = torch.optim.AdamW(
-        [one for one in whole.parameters() if one.requires_grad], lr=0.02, weight_decay=cfg.probe.weight_decay
+        [one for one in whole.parameters() if one.requires_grad], lr=0.02, weight_decay=cfg.probe.lora.weight_decay
     )
     start = {name: tensor.clone() for name, tensor in whole.state_dict().items() if "lora" in name}
     for _ in range(2):
@@ -86,7 +86,7 @@ def test_the_saved_adapter_fits_the_whole_model(
     """Loaded by peft onto the model, it gives on real prompts what the records say."""
     from peft import PeftModel
 
-    cfg = config("probe.learning_rate=0.02", "probe.lora.rank=4")
+    cfg = config("probe.lora.learning_rate=0.02", "probe.lora.rank=4")
     run_lm_head_lora(cfg, tmp_path / "run")
     folder = tmp_path / "run" / "adapters" / "let_me_think"
     assert {file.name for file in folder.iterdir()} == {
@@ -180,7 +180,7 @@ def test_a_killed_run_resumes_to_the_same_files(
 def test_states_of_finished_runs_give_the_same_records(config: Callable[..., TrainConfig], tmp_path: Path) -> None:
     run_lm_head_lora(config(), tmp_path / "own")
     features = tmp_path / "own" / "features"
-    given = [f"probe.train_features={features / 'train'}", f"probe.eval_features={features / 'eval'}"]
+    given = [f"probe.fit_features={features / 'train'}", f"probe.test_features={features / 'eval'}"]
     run_lm_head_lora(config(*given), tmp_path / "given")
     for name in FILES:
         assert (tmp_path / "own" / name).read_bytes() == (tmp_path / "given" / name).read_bytes(), name
@@ -199,7 +199,7 @@ def test_states_of_finished_runs_give_the_same_records(config: Callable[..., Tra
         ("probe.examples=0", "probe.examples=0: must be at least 1"),
         ("probe.epochs=0", "probe.epochs=0: must be at least 1"),
         ("probe.batch_size=-1", "probe.batch_size=-1: must be at least 1"),
-        ("probe.learning_rate=0", "a rate is above 0"),
+        ("probe.lora.learning_rate=0", "a rate is above 0"),
         ("probe.conditions=[]", "probe.conditions=[] trains nothing"),
         ("probe.conditions=[reasonin]", "probe.conditions: 'reasonin' is no condition of this run"),
         ("trainer.devices=2", "set trainer.devices=1"),
@@ -215,7 +215,7 @@ def test_settings_that_mean_nothing_are_refused(
 
 def test_the_two_losses_train_two_adapters(config: Callable[..., TrainConfig], tmp_path: Path) -> None:
     """And the loss over labels starts where the native label probabilities of the training rows say."""
-    overrides = ["probe.loss=labels", "probe.batch_size=16", "probe.conditions=[direct]"]
+    overrides = ["probe.lora.loss=labels", "probe.batch_size=16", "probe.conditions=[direct]"]
     run_lm_head_lora(config(*overrides), tmp_path / "labels")
     first = json.loads((tmp_path / "labels" / "adapters" / "direct" / "training.json").read_text())["losses"][0]
     rows = [one for one in read_records(tmp_path / "labels" / "features" / "train") if one.condition == "direct"]
@@ -237,5 +237,5 @@ def test_features_of_an_evaluation_with_other_orders(config: Callable[..., Train
     shown = load_config(cfg)
     shown = replace(shown, evaluation=replace(shown.evaluation, permutations=2))
     run_native(shown, tmp_path / "orders")
-    run_lm_head_lora(config(f"probe.eval_features={tmp_path / 'orders'}"), tmp_path / "run")
+    run_lm_head_lora(config(f"probe.test_features={tmp_path / 'orders'}"), tmp_path / "run")
     assert {one.presentation for one in read_records(tmp_path / "run")} == {"identity"}

@@ -25,17 +25,17 @@ def test_a_data_set_without_a_train_split_names_the_way_out(config: Callable[...
         run_lm_head_lora(config("dataset=jsonl", f"dataset.path={folder}"), tmp_path / "run")
     message = str(caught.value)
     assert "has no split 'train'" in message
-    assert "probe.train_split=validation" in message
-    assert "probe.train_features=RUN_FOLDER" in message
+    assert "probe.fit=validation" in message
+    assert "probe.fit_features=RUN_FOLDER" in message
 
 
 def test_folders_that_are_no_features(config: Callable[..., TrainConfig], tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="probe.train_features: .*give the folder of a run"):
-        run_lm_head_lora(config(f"probe.train_features={tmp_path}"), tmp_path / "run")
+    with pytest.raises(StoreError, match="probe.fit_features: .*give the folder of a run"):
+        run_lm_head_lora(config(f"probe.fit_features={tmp_path}"), tmp_path / "run")
     common = ["model=local", f"model.path={config().model.path}", "dataset=toy_facts", "dataset.limit=6", "logger=none"]
     run_native(composed(*common, "trigger=direct"), tmp_path / "plain")
     with pytest.raises(StoreError, match=r"kept no state 'final_norm' .*evaluation.capture.final_norm=true"):
-        run_lm_head_lora(config(f"probe.eval_features={tmp_path / 'plain'}"), tmp_path / "run")
+        run_lm_head_lora(config(f"probe.test_features={tmp_path / 'plain'}"), tmp_path / "run")
 
 
 def test_features_of_another_model_are_refused(
@@ -44,7 +44,7 @@ def test_features_of_another_model_are_refused(
     run_lm_head_lora(config("probe.conditions=[direct]", "probe.epochs=1"), tmp_path / "llama")
     features = tmp_path / "llama" / "features" / "eval"
     with pytest.raises(StoreError, match=r"another model than model=qwen3 \(class: LlamaForCausalLM there"):
-        run_lm_head_lora(config(f"probe.eval_features={features}", family="qwen3"), tmp_path / "qwen3")
+        run_lm_head_lora(config(f"probe.test_features={features}", family="qwen3"), tmp_path / "qwen3")
 
 
 def manifest(**changes: object) -> dict[str, object]:

@@ -54,7 +54,7 @@ def test_an_adapter_finds_the_turned_direction_on_held_out_states() -> None:
             model,
             partial(adapter_loss, kind),
             (triggered, gold[:, None], labels),
-            ProbeConfig(epochs=10, learning_rate=0.01),
+            ProbeConfig(epochs=10, batch_size=16, lora=LoraSettings(learning_rate=0.01)),
             TrainerConfig(accelerator="cpu", progress=False),
             seed=0,
         )
@@ -65,7 +65,7 @@ def test_an_adapter_finds_the_turned_direction_on_held_out_states() -> None:
         shuffled,
         partial(adapter_loss, AdapterLoss.vocabulary),
         (triggered, gold[order][:, None], labels),
-        ProbeConfig(epochs=10, learning_rate=0.01),
+        ProbeConfig(epochs=10, batch_size=16, lora=LoraSettings(learning_rate=0.01)),
         TrainerConfig(accelerator="cpu", progress=False),
         seed=0,
     )
