@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -18,13 +19,13 @@ from tests.conftest import ROOT
 from thinkgap import schema
 from thinkgap.data import ADAPTERS
 from thinkgap.demo.phases import check_settings
-from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig, ProbeKind, TrainConfig
+from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig, ProbeKind, ProbeSolver, TrainConfig
 
 CONF = ROOT / "conf"
 OPTIONS = sorted(
     (file.parent.name, file.stem)
     for file in CONF.glob("*/*.yaml")
-    if file.parent.name not in ("experiment", "local", "demo", "probe") and file.stem != "local"
+    if file.parent.name not in ("experiment", "local", "demo", "probe", "model_probe") and file.stem != "local"
 )
 PROBES = sorted(file.stem for file in (CONF / "probe").glob("*.yaml"))
 DEMOS = sorted(file.stem for file in (CONF / "demo").glob("*.yaml"))
@@ -100,8 +101,18 @@ def test_training_takes_the_same_defaults_as_evaluation() -> None:
 
 @pytest.mark.parametrize("option", PROBES)
 def test_every_probe_composes(option: str) -> None:
-    assert composed_train(f"probe={option}").probe.kind.name == option
-    assert {kind.name for kind in ProbeKind} == set(PROBES)
+    assert option.startswith(composed_train(f"probe={option}").probe.kind.name)
+    assert {kind.name for kind in ProbeKind} <= set(PROBES)
+
+
+def test_options_of_probes_are_what_they_are_called() -> None:
+    assert composed_train("probe=linear_exact").probe.solver is ProbeSolver.exact
+    controls = composed_train("probe=linear_controls").probe.controls
+    assert all(dataclasses.asdict(controls).values())
+    plain = composed_train("probe=linear").probe
+    assert (plain.solver, plain.state, plain.epochs, plain.examples) == (ProbeSolver.adamw, "final_norm", 50, 3000)
+    whole = composed_train("model=smollm2", "dataset=mmlu").probe
+    assert (whole.examples, whole.fit) == (None, None), "only the packaged demo model is trained on a part"
 
 
 def test_the_adapter_is_that_of_the_study_unless_told_otherwise() -> None:
@@ -264,7 +275,7 @@ def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None
     for group, option in [*OPTIONS, *(("probe", option) for option in PROBES)]:
         assert option in text, f"{group}={option}"
     assert "python train.py probe=lm_head_lora model=demo_vlm trigger=let_me_think" in text
-    defaults = composed_train().probe
+    defaults = composed_train("model=smollm2").probe
     for name in ("epochs", "batch_size", "permutations", "state"):
         assert f"probe.{name}={getattr(defaults, name)}" in text, name
     for name in ("conditions", "fit", "select", "test", "examples", "fit_features"):
