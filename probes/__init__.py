@@ -7,8 +7,12 @@ trained.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thinkgap.schema import ProbeKind, TrainConfig
+
+if TYPE_CHECKING:
+    from probes.artefacts import SavedProbe
 
 
 def train(cfg: TrainConfig, folder: Path, group: str | None = None) -> None:
@@ -31,3 +35,18 @@ def train(cfg: TrainConfig, folder: Path, group: str | None = None) -> None:
             from probes.lm_head_lora import run_lm_head_lora
 
             run_lm_head_lora(cfg, folder, group)
+
+
+def load(path: Path | str) -> SavedProbe:
+    """A linear probe that a training saved, ready for use on states; see docs/probe_artefacts.md.
+
+    Args:
+        path: its folder, `RUN/probes/CONDITION/study` or `.../best`.
+
+    Raises:
+        ThinkgapError: no probe's folder, one that another version wrote, or a damaged one.
+    """
+    # Torch and pandas take seconds to import.
+    from probes.artefacts import load_probe
+
+    return load_probe(path)
