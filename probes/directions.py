@@ -101,10 +101,10 @@ def fixed_sheets(found: Predictions, fits: Fits) -> list[Sheet]:
         Column("mcnemar_p", "p", "p"),
     )
     notes = (
-        f"The logit of a slot is the state at {fits.study_state} times the unembedding row of the slot's label, plus the "
-        "head's bias if it has one. Nothing is trained.",
-        "Where a label is several tokens, or the model changes its logits (softcap), this is not exactly the native "
-        "readout, also under the condition whose rows they are.",
+        f"The logit of a slot is the state at {fits.study_state} times the unembedding row of the slot's label, plus "
+        "the head's bias if it has one. Nothing is trained.",
+        "Where conditions share their label tokens, each label is one token and the model leaves its logits as they are, "
+        "this repeats the native readout.",
     )
     title = "The model's own label rows as a fixed probe"
     return [Sheet("probe_fixed_rows", title, columns, tuple(rows), notes)] if rows else []

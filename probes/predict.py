@@ -70,7 +70,7 @@ def fixed_probe(test: Part, state: str, rows: Tensor, bias: Tensor | None, sourc
     """Unembedding rows of the labels as a probe that nobody trained, under every condition.
 
     logit of slot j = state . row j + bias j, absent slots left out. Where each label is one token and the model does
-    nothing to its logits, it repeats the native readout of `source` at `final_norm`.
+    nothing to its logits, it repeats at `final_norm` the native readout of every condition with the labels of `source`.
 
     Args:
         test: the rows that are reported.
