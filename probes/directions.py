@@ -103,8 +103,8 @@ def fixed_sheets(found: Predictions, fits: Fits) -> list[Sheet]:
     notes = (
         f"The logit of a slot is the state at {fits.study_state} times the unembedding row of the slot's label, plus "
         "the head's bias if it has one. Nothing is trained.",
-        "Where conditions share their label tokens, each label is one token and the model leaves its logits as they are, "
-        "this repeats the native readout.",
+        "Where conditions share their label tokens, each label is one token and the model leaves its logits as they "
+        "are, this repeats the native readout.",
     )
     title = "The model's own label rows as a fixed probe"
     return [Sheet("probe_fixed_rows", title, columns, tuple(rows), notes)] if rows else []
