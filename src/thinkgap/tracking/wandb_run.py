@@ -95,6 +95,14 @@ class WandbTracker:
                     drawn = wandb.plot.bar(table, "bar", axes[1], title=title)
                 self._run.log({f"charts/{name}": drawn})
 
+    def image(self, name: str, path: Path) -> None:
+        """Log the picture in the file `path`."""
+        if self._run is not None:
+            with self._guard(f"image {name}"):
+                import wandb
+
+                self._run.log({f"images/{name}": wandb.Image(str(path))})
+
     def finish(self, exit_code: int) -> None:
         """End the run; later calls do nothing."""
         run, self._run = self._run, None
