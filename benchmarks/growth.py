@@ -19,7 +19,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
 from thinkgap.schema import ModelConfig, Scoring
 from thinkgap.scoring.engine import tokens_per_pass
-from thinkgap.tracking.plots import svg_pyplot
+from thinkgap.tracking.plots import load_pyplot
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,9 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> float:
     return peaks[-1] - peaks[0]
 
 
-def _plot(rows: Sequence[Mapping[str, Any]], file: Path) -> str | None:
-    """Draw the sweeps beside the JSON, if matplotlib is at hand; the project does not require it."""
-    pyplot = svg_pyplot()
-    if pyplot is None:
-        print("no plot: matplotlib is not installed")
-        return None
+def _plot(rows: Sequence[Mapping[str, Any]], file: Path) -> str:
+    """Draw the sweeps beside the JSON."""
+    pyplot = load_pyplot()
     axes = list(dict.fromkeys(row["axis"] for row in rows))
     figure, panels = pyplot.subplots(2, len(axes), figsize=(3 * len(axes), 5), squeeze=False)
     for column, axis in enumerate(axes):

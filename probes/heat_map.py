@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from probes.transfer import Transfer
-from thinkgap.tracking.plots import svg_pyplot
+from thinkgap.tracking.plots import load_pyplot
 
 TRANSFER_FILE = "transfer.png"
 _DARK = 0.5
@@ -18,15 +18,15 @@ _DARK = 0.5
 def transfer_picture(table: Transfer, title: str) -> bytes | None:
     """Accuracies in percent as PNG, the native readout in a row of its own.
 
-    None where matplotlib, which the project does not require, is not at hand, and where no pair was tested.
+    None where no pair was tested.
 
     Args:
         table: the matrix.
         title: heading.
     """
-    pyplot = svg_pyplot()
-    if pyplot is None or np.isnan(table.accuracy).all():
+    if np.isnan(table.accuracy).all():
         return None
+    pyplot = load_pyplot()
     matrix = [*table.accuracy.tolist(), table.native.tolist()]
     width, height = len(table.read), len(matrix)
     figure, axes = pyplot.subplots(figsize=(3.2 + 0.9 * width, 2.2 + 0.55 * height), layout="constrained")

@@ -92,7 +92,7 @@ def write_report(folder: Path, report: ProbeReport) -> Path | None:
     """Write the report as text, every sheet as CSV, and the transfer matrix as a picture.
 
     Returns:
-        The picture; None where matplotlib is not at hand.
+        The picture; None where no pair was tested.
 
     Raises:
         StoreError: the folder cannot be written.

@@ -112,15 +112,6 @@ def test_the_picture_shows_the_matrix() -> None:
     assert transfer_picture(Transfer(("a",), ("a",), np.array([[np.nan]]), np.array([0.5])), "title") is None
 
 
-def test_without_matplotlib_everything_else_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, fits = four()
-    monkeypatch.setattr("probes.heat_map.svg_pyplot", lambda: None)
-    assert write_report(tmp_path, probe_report(found, fits)) is None
-    names = {file.name for file in tmp_path.iterdir()}
-    assert {"linear_probes.md", "linear_probes.csv", "probe_transfer.csv"} <= names
-    assert "transfer.png" not in names
-
-
 @pytest.fixture
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No credentials and no settings of W&B."""

@@ -104,8 +104,7 @@ def write_card(folder: Path, others: Sequence[Path] = ()) -> Path:
     own, *beside = (_read(one) for one in (folder, *others))
     model = folder / MODEL
     points = read_curves(folder, own["training"]["settings"]["steps"])
-    if (picture := curves_picture(points)) is not None:
-        write_bytes(model / CURVES_PICTURE, picture)
+    write_bytes(model / CURVES_PICTURE, curves_picture(points))
     write_text(model / "README.md", card(own["name"], own["measured"], own["training"], beside))
     return model / "README.md"
 

@@ -6,14 +6,12 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgap.tracking.plots import svg_pyplot
+from thinkgap.tracking.plots import load_pyplot
 
 
-def curves_picture(points: Sequence[Mapping[str, Any]]) -> bytes | None:
-    """Curves as SVG, if matplotlib is at hand; the project does not require it."""
-    pyplot = svg_pyplot()
-    if pyplot is None:
-        return None
+def curves_picture(points: Sequence[Mapping[str, Any]]) -> bytes:
+    """Curves as SVG."""
+    pyplot = load_pyplot()
     figure, panels = pyplot.subplots(1, 3, figsize=(13, 3.6))
     for panel, kind, title in zip(
         panels,

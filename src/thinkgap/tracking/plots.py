@@ -1,17 +1,16 @@
-"""matplotlib, where it is at hand: the project does not require it, and draws nothing without it."""
+"""matplotlib, loaded when something is drawn and set so that the same figure is the same file each time."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from typing import Any
 
 
-def svg_pyplot() -> Any | None:
-    """`matplotlib.pyplot` set to draw SVG files that are the same each time, or None."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return None
-    matplotlib: Any = importlib.import_module("matplotlib")
+def load_pyplot() -> Any:
+    """`matplotlib.pyplot` without a display."""
+    import matplotlib
+
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "thinkgap"
-    return importlib.import_module("matplotlib.pyplot")
+    from matplotlib import pyplot
+
+    return pyplot
