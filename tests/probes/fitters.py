@@ -15,8 +15,8 @@ from probes.heads import Rows, Setting, choose
 from probes.linear_probe import LinearProbe, Standard, cross_entropy
 from probes.part import Part
 
-NEVER = -1e3
-"""Bias of a slot that no fitted row has."""
+RARE = -8.0
+"""Bias of a slot that is right in no fitted row: a penalised fit makes it rare and not impossible."""
 
 
 def logistic(fit: Rows, select: Rows) -> LinearProbe:
@@ -27,7 +27,7 @@ def logistic(fit: Rows, select: Rows) -> LinearProbe:
     probes, settings = [], []
     for c in (1e-3, 1e-1):
         model = LogisticRegression(C=c, max_iter=200).fit(x, y)
-        weight, bias = torch.zeros(x.shape[1], k), torch.full((k,), NEVER)
+        weight, bias = torch.zeros(x.shape[1], k), torch.full((k,), RARE)
         # With two classes scikit-learn has the weights of the second alone.
         slots = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
         bias[model.classes_] = 0.0
@@ -35,9 +35,11 @@ def logistic(fit: Rows, select: Rows) -> LinearProbe:
         bias[slots] = torch.from_numpy(model.intercept_).float()
         probe = LinearProbe(standard, weight, bias)
         right = (probe.slots(select.states, select.k) == select.gold).float().mean()
-        losses = [float(cross_entropy(probe.logits(rows.states, rows.k), rows.gold).mean()) for rows in (select, fit)]
+        select_loss, fit_loss = (
+            float(cross_entropy(probe.logits(rows.states, rows.k), rows.gold).mean()) for rows in (select, fit)
+        )
         probes.append(probe)
-        settings.append(Setting(f"C={c}", float(right), *losses))
+        settings.append(Setting(f"C={c}", float(right), select_loss, fit_loss))
     return probes[choose(settings)]
 
 
