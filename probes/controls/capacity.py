@@ -87,9 +87,8 @@ def dimensions(d: int) -> list[int]:
 
 
 def _gaussian(d: int, m: int, seed: int) -> Tensor:
-    """`[d, m]` float32 of variance 1/d. Column by column, so that m does not change the first ones."""
-    drawn = np.random.default_rng(seed).standard_normal((m, d), dtype=np.float32)
-    return torch.from_numpy(drawn).T / d**0.5
+    """`[d, m]` float32 of variance 1/d."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal((d, m), dtype=np.float32)) / d**0.5
 
 
 def _projected(rows: Rows, matrix: Tensor) -> Rows:

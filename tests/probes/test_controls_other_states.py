@@ -23,8 +23,8 @@ REFERENCE = hand_part(
     items=["a", "b", "b", "c", "d"],
     presentations=["identity", "identity", "permutation_1", "identity", "identity"],
 )
-# Right on a, b and c, wrong on d; the other order of b is wrong and counts nowhere.
-REAL = torch.tensor([0, 0, 0, 1, 1])
+# Right on a and b, wrong on c and d; the other order of b is wrong and counts nowhere.
+REAL = torch.tensor([0, 0, 0, 0, 1])
 
 
 def test_pairs_by_hand() -> None:

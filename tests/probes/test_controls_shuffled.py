@@ -48,9 +48,9 @@ def test_rows_keep_their_own_options() -> None:
 
 
 def test_the_histogram_is_by_number_of_options() -> None:
-    # Two options, slots 0, 0, 1, 1: 1/2 of four rows; three options, slots 2, 2: 1 of two rows. (4/2 + 2)/6.
-    part = hand_part("test", [0, 0, 1, 1, 2, 2], [2, 2, 2, 2, 3, 3])
-    assert gold_histogram(part) == pytest.approx(4 / 6)
+    # Two options, slots 0, 0, 0, 1: 9/16 + 1/16 on four rows; three options, slots 2, 2: 1 on two rows.
+    part = hand_part("test", [0, 0, 0, 1, 2, 2], [2, 2, 2, 2, 3, 3])
+    assert gold_histogram(part) == pytest.approx((4 * 10 / 16 + 2 * 1) / 6)
 
 
 def test_other_presentations_are_left_out() -> None:
