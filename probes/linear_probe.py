@@ -73,5 +73,8 @@ def mask_absent(logits: Tensor, k: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, gold: Tensor) -> Tensor:
-    """-log p of slot `gold` `[n]`, per row `[..., n]`, of masked logits `[..., n, K]`."""
-    return logits.logsumexp(-1) - logits.gather(-1, gold.expand(logits.shape[:-1])[..., None])[..., 0]
+    """-log p of slot `gold` `[n]`, per row `[..., n]`, of masked logits `[..., n, K]`; infinite at a slot beyond K."""
+    known = gold < logits.shape[-1]
+    place = torch.where(known, gold, 0).expand(logits.shape[:-1])[..., None]
+    loss = logits.logsumexp(-1) - logits.gather(-1, place)[..., 0]
+    return torch.where(known, loss, float("inf"))

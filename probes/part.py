@@ -86,7 +86,7 @@ class Part:
 
     def chosen(self, rows: NDArray[Any] | Sequence[int]) -> Part:
         """Some of the rows, by number or by a mask `[n]`."""
-        places = np.arange(len(self))[np.asarray(rows)]
+        places = np.arange(len(self))[np.asarray(rows if len(rows) else np.zeros(0, np.int64))]
         picked = torch.from_numpy(places)
         return replace(
             self,

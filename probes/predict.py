@@ -117,9 +117,7 @@ class _Rows:
         k, gold = part.k[places], part.gold[places]
         with torch.inference_mode():
             logits = probe.logits(states, k)
-            known = gold < logits.shape[1]
-            logprob = -cross_entropy(logits, gold.clamp(max=logits.shape[1] - 1))
-            logprob = torch.where(known, logprob, float("-inf")).numpy()
+            logprob = (-cross_entropy(logits, gold)).numpy()
             slot = logits.argmax(-1)
         right = (slot == gold).numpy()
         found = []

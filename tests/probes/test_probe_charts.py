@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
@@ -30,7 +29,6 @@ from thinkgap.schema import LoggerConfig
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 BOTH = ["direct", "think"]
-DRAWN = importlib.util.find_spec("matplotlib") is not None
 
 
 def four() -> tuple[Predictions, Fits]:
@@ -95,7 +93,6 @@ def test_bars_of_accuracies_and_slots() -> None:
     )
 
 
-@pytest.mark.skipif(not DRAWN, reason="matplotlib is not at hand")
 def test_the_picture_shows_the_matrix() -> None:
     table = transfer(*four())
     data = transfer_picture(table, "title")
