@@ -12,10 +12,11 @@ from thinkgap import cli, schema
 def main(cfg: DictConfig) -> None:
     """Compose, convert to typed dataclasses, and call the library."""
     from thinkgap.evaluation import evaluate
+    from thinkgap.parallel import in_world
     from thinkgap.tracking.console import setup_logging
 
     setup_logging()
-    cli.run_job(cfg, schema.EvaluateConfig, "evaluate", evaluate)
+    cli.run_job(cfg, schema.EvaluateConfig, "evaluate", in_world(evaluate))
 
 
 if __name__ == "__main__":

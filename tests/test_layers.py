@@ -15,6 +15,7 @@ LAYERS = (
     "thinkgap.types",
     "thinkgap.presentation_names",
     "thinkgap.schema",
+    "thinkgap.parallel",
     "thinkgap.latex",
     "thinkgap.responses",
     "thinkgap.metrics",

@@ -7,9 +7,10 @@ key is refused here, because Hydra's own message does not say which name was mea
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -181,9 +182,31 @@ def run_job(
         raise CompactHydraException(str(error)) from None
 
 
+def check_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Refuse what torchrun's processes would each do in a folder of their own.
+
+    Args:
+        arguments: of the command line.
+        environment: variables of this process.
+
+    Raises:
+        ConfigError: a sweep, or a folder that depends on when a process started.
+    """
+    if "TORCHELASTIC_RUN_ID" not in environment or environment.get("WORLD_SIZE") == "1":
+        return
+    if {"-m", "--multirun"} & set(arguments):
+        raise ConfigError("-m cannot be launched by torchrun: start one torchrun command for each job")
+    if not environment.get("RUN_ID") and not any(one.startswith("hydra.run.dir=") for one in arguments):
+        raise ConfigError(
+            "torchrun: each process would make its own folder; set RUN_ID=NAME before the command, or give "
+            "hydra.run.dir=FOLDER"
+        )
+
+
 def rewrite_argv(schema: type) -> None:
     """Apply `prepare_arguments` to this process's arguments; a refusal is printed and ends it with status 2."""
     try:
+        check_launch(sys.argv[1:], os.environ)
         sys.argv[1:] = prepare_arguments(sys.argv[1:], schema)
     except ThinkgapError as error:
         sys.stderr.write(f"{error}\n")

@@ -49,6 +49,10 @@ class StoreError(ThinkgapError):
     """Records on disk that are missing, damaged, or were written under other settings."""
 
 
+class ProcessError(ThinkgapError):
+    """Another process of the same job ended before it was done."""
+
+
 def nearest(name: str, options: Iterable[str]) -> str:
     """`"; did you mean 'a' or 'b'?"` for the closest of `options`, or the whole list if none is close."""
     known = sorted(options)

@@ -37,6 +37,8 @@ class HFBackend:
     """Whether rotary frequencies depend on the longest prompt of a batch; prompts then run one by one."""
     compiled: bool = False
     """Whether the decoder's layers went through torch.compile."""
+    random_weights: int | None = None
+    """Seed of the weights, if they are random."""
 
     @property
     def device(self) -> torch.device:
@@ -93,6 +95,7 @@ class HFBackend:
         return {
             "path": self.checkpoint.origin,
             "revision": self.revision,
+            "random_weights": self.random_weights,
             "class": type(self.model).__name__,
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "attn_implementation": getattr(config, "_attn_implementation", None),

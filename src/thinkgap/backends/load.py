@@ -23,6 +23,7 @@ from thinkgap.backends.format import TextFormat
 from thinkgap.backends.golden import check_at_load
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
+from thinkgap.backends.random_weights import random_model, random_revision
 from thinkgap.backends.weights import check_weights_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, PromptConfig, ThinkingSwitch
@@ -41,6 +42,8 @@ def load_backend(
 ) -> HFBackend:
     """Load model and tokenizer or processor, and verify the structure numerically.
 
+    With `model.random_weights` nothing is asked of the checkpoint's weights: no digest, no golden readings.
+
     Args:
         cfg: the model.
         prompt: whether and how its chat template is used; None is the default.
@@ -51,12 +54,14 @@ def load_backend(
     Raises:
         ModelError: nothing loadable at `model.path`, weights missing or not of `model.sha256`, the check fails, or
             golden readings moved.
-        ConfigError: the model is a served one, `prompt.date` is no date, or `model.sha256` does not apply.
+        ConfigError: the model is a served one, `prompt.date` is no date, or `model.sha256` or another setting does
+            not apply.
     """
     import transformers
 
     checkpoint = checkpoint_of(cfg, cache_dir)
-    check_weights_digest(cfg, checkpoint)
+    if cfg.random_weights is None:
+        check_weights_digest(cfg, checkpoint)
     fmt = read_format(cfg, checkpoint, prompt or PromptConfig())
     auto = transformers.AutoModelForImageTextToText if fmt.is_vision else transformers.AutoModelForCausalLM
     dtype = cfg.dtype.name
@@ -74,8 +79,14 @@ def load_backend(
         os.environ.setdefault(_GROUPED, "1")
     elif os.environ.get(_GROUPED) == "1":
         del os.environ[_GROUPED]  # of an earlier model of this process
-    model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
-    _check_weights(report, cfg)
+    if cfg.random_weights is None:
+        model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
+        _check_weights(report, cfg)
+        revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
+    else:
+        config = loading(transformers.AutoConfig.from_pretrained, cfg, checkpoint)
+        revision = random_revision(cfg.random_weights, config)
+        model = random_model(auto, cfg, checkpoint, config, arguments["dtype"])
     model.eval()
     structure = find_structure(model, cfg.name)
     placed = cfg.device_map is not None or cfg.quantization is not None
@@ -83,10 +94,11 @@ def load_backend(
         error = _verify_compiled(model, structure, cfg.name)
     else:
         error = verify(model, structure, cfg.name)
-    revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
     length_dependent = has_length_dependent_rope(model.config)
-    backend = HFBackend(fmt, model, structure, checkpoint, revision, placed, error, length_dependent, cfg.compile)
-    if golden:
+    backend = HFBackend(
+        fmt, model, structure, checkpoint, revision, placed, error, length_dependent, cfg.compile, cfg.random_weights
+    )
+    if golden and cfg.random_weights is None:
         check_at_load(backend, cfg)
     return backend
 

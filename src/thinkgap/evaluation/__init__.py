@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import EvaluateConfig, EvaluationKind
 
 
-def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> None:
+def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world: World = ALONE) -> None:
     """Run the evaluation that `cfg.evaluation.kind` names.
 
     Args:
         cfg: the composed config.
         folder: the run's folder; a folder that holds an unfinished run of the same settings is resumed.
         group: W&B group shared by the jobs of a sweep.
+        world: the processes that work on it.
 
     Raises:
         ThinkgapError: anything the user can act on.
@@ -21,8 +23,9 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> Non
     if cfg.evaluation.kind is EvaluationKind.prompts:
         from thinkgap.evaluation.show import show_prompts
 
-        show_prompts(cfg)
+        if world.is_first:
+            show_prompts(cfg)
         return
     from thinkgap.evaluation.native import run_native
 
-    run_native(cfg, folder, group)
+    run_native(cfg, folder, group, world=world)

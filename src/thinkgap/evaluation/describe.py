@@ -220,8 +220,11 @@ def run_title(cfg: EvaluateConfig, n_items: int, natural: str) -> str:
     if cfg.label_ids is LabelScope.natural:
         labels += " for direct, each condition its own"
     images = "" if cfg.dataset.images.name == "any" else f", images={cfg.dataset.images.name}"
+    model = cfg.model.name
+    if cfg.model.random_weights is not None:
+        model += f" with random weights (seed {cfg.model.random_weights})"
     return (
-        f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split}{images}), {n_items:,} items, "
+        f"{model} on {cfg.dataset.name} ({cfg.dataset.split}{images}), {n_items:,} items, "
         f"placement={cfg.trigger.placement.name}, labels={labels}"
     )
 

@@ -5,11 +5,11 @@ Orchestration only: what is read is `scoring`'s and `readouts`' matter, what it 
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,58 +18,52 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.data import LoadedDataset
 from thinkgap.errors import DataError, PromptError
 from thinkgap.evaluation.describe import run_fingerprint, run_title
-from thinkgap.evaluation.further import read_further, report_settings
+from thinkgap.evaluation.finished import Finished, mirror, write_report
+from thinkgap.evaluation.further import Further, read_further, report_settings
 from thinkgap.evaluation.predict import run_predict
 from thinkgap.evaluation.prepare import Prepared, prepare
 from thinkgap.evaluation.reuse import Reuse, open_cells
+from thinkgap.evaluation.several import check_same, require_all, silent, together, verify_together
+from thinkgap.parallel import ALONE, World
 from thinkgap.readouts.frames import NATIVE
-from thinkgap.readouts.report import Report, report_markdown, report_of_run
-from thinkgap.readouts.sheet import sheet_dicts
-from thinkgap.readouts.table import Table
-from thinkgap.readouts.table_text import to_csv, to_dicts
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.predict import PromptDataset
-from thinkgap.scoring.verify import Sample, verify
-from thinkgap.store.atomic import write_text
+from thinkgap.scoring.verify import Sample
 from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.store.records import RecordFacts, read_run
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
-from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
+from thinkgap.tracking.wandb_run import wandb_run
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """What a finished run hands to tests and notebooks."""
-
-    folder: Path
-    report: Report
-    manifest: dict[str, Any]
-
-    @property
-    def table(self) -> Table:
-        """The native readout by condition."""
-        return self.report.table
-
-
 def run_native(
-    cfg: EvaluateConfig, folder: Path, group: str | None = None, backend: HFBackend | None = None
+    cfg: EvaluateConfig,
+    folder: Path,
+    group: str | None = None,
+    backend: HFBackend | None = None,
+    world: World = ALONE,
 ) -> Finished:
     """Measure every condition on the same items; print the table and leave it in `folder`.
+
+    Each process scores its share of the items; the first alone merges, prints, and logs to W&B.
 
     Args:
         cfg: the settings.
         folder: the run's folder.
         group: W&B group.
         backend: the model of `cfg`, for a caller that has loaded it.
+        world: the processes of the run, each of which calls this.
 
     Raises:
         ThinkgapError: bad settings, data, model, labels or folder.
+        ProcessError: another process has ended.
     """
-    setup_logging()
+    setup_logging(rank=world.rank)
+    if not world.is_first:
+        cfg = silent(cfg)
     tags = [
         cfg.model.name,
         cfg.dataset.name,
@@ -86,71 +80,92 @@ def run_native(
         tags=tags,
         folder=folder,
     ) as tracker:
-        finished = _measure(cfg, folder, backend)
-        _mirror(tracker, finished)
+        manifest = _measure(cfg, folder, backend, world)
+        finished = Finished(folder, manifest)
+        if world.is_first:
+            write_report(finished)
+            mirror(tracker, finished)
+    world.barrier()
     return finished
 
 
-def _measure(cfg: EvaluateConfig, folder: Path, backend: HFBackend | None) -> Finished:
-    prepared = prepare(cfg, backend)
+def _measure(cfg: EvaluateConfig, folder: Path, backend: HFBackend | None, world: World) -> dict[str, Any]:
+    prepared = prepare(cfg, backend, world)
     run = RunFolder(folder)
-    with run.held():
-        fingerprint = run_fingerprint(
-            cfg,
-            prepared.backend.describe(),
-            prepared.presentations,
-            prepared.builder.conditions,
-            prepared.described,
-            prepared.engine,
-        )
+    with run.held() if world.is_first else contextlib.nullcontext():
+        done = _open(cfg, prepared, run, world)
+        return _score(cfg, prepared, run, done, world)
+
+
+def _open(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, world: World) -> set[tuple[str, str]]:
+    """Open the folder in every process; the same answer in each: which presentations of items are done.
+
+    Raises:
+        StoreError: the folder holds another run, or is in use.
+        ConfigError: this process would score otherwise than the first.
+    """
+    fingerprint = run_fingerprint(
+        cfg,
+        prepared.backend.describe(),
+        prepared.presentations,
+        prepared.builder.conditions,
+        prepared.described,
+        prepared.engine,
+    )
+    done: list[tuple[str, str]] = []
+    if world.is_first:
         if run.open(fingerprint):
-            log.info("resuming the run in %s", folder)
-        manifest = _score(cfg, prepared, run)
-    return _report(folder, manifest)
+            log.info("resuming the run in %s", run.path)
+        done = sorted(run.finished_items(prepared.names, NATIVE))
+    # Told and not looked up by each: a folder on a network may look different from another machine.
+    opened = world.from_first({"fingerprint": fingerprint, "next_shard": run.next_shard, "done": done})
+    check_same(opened["fingerprint"], fingerprint, world)
+    run.join(opened["next_shard"])
+    return {(item, presentation) for item, presentation in opened["done"]}
 
 
-def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str, Any]:
+def _score(
+    cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, done: set[tuple[str, str]], world: World
+) -> dict[str, Any]:
     """Score what is left, merge, and write the manifest, which is returned."""
     engine, total = prepared.engine, len(prepared.items)
     stored = _stored_manifest(run.path)
-    session = {"started": datetime.now(UTC), "finished": None, "prompts": 0, "seconds": 0.0}
-    finished_items = run.finished_items(prepared.names, NATIVE)
-    dataset = PromptDataset(prepared.items, prepared.builder, engine, finished_items)
-    sample = Sample(cfg.evaluation.verify, cfg.seed)
-    before = time.monotonic()
+    started = datetime.now(UTC)
+    dataset = PromptDataset(prepared.items, prepared.builder, engine, done, world)
+    sample = Sample(len(world.share(range(cfg.evaluation.verify))), cfg.seed)
     reuse = Reuse(engine, open_cells(cfg, engine))
-    predicted = run_predict(cfg, reuse, dataset, run, total=total, sample=sample)
-    seconds = time.monotonic() - before
+    world.barrier()  # each has seen the cells of earlier runs, and none of this one
+    predicted = together(world, run_predict(cfg, reuse, dataset, run, total=total, sample=sample, world=world))
     excluded = predicted.excluded
-    _tell_excluded(excluded, total)
+    _tell_excluded(excluded, total, world)
     n_items = total - len(excluded)
-    further = read_further(cfg, prepared, run, set(excluded))
-    nothing_new = not run.has_shards and bool(stored.get("finished"))
-    run.merge(
-        prepared.names,
-        RecordFacts(
-            tuple(prepared.names),
-            run_title(cfg, n_items, prepared.described[0]["natural_variant"]),
-            prepared.names[0],
-            dict(Counter(reason.kind for reason in excluded.values())),
-            report_settings(cfg, prepared),
-        ),
-    )
+    further, nothing_new = Further(), False
+    if world.is_first:
+        further = read_further(cfg, prepared, run, set(excluded))
+        nothing_new = not run.has_shards and bool(stored.get("finished"))
+        require_all(run, prepared, excluded, world)
+        run.merge(
+            prepared.names,
+            RecordFacts(
+                tuple(prepared.names),
+                run_title(cfg, n_items, prepared.described[0]["natural_variant"]),
+                prepared.names[0],
+                dict(Counter(reason.kind for reason in excluded.values())),
+                report_settings(cfg, prepared),
+            ),
+        )
+    verified = verify_together(engine, sample, world)
+    if not world.is_first:
+        return world.from_first({})
     if nothing_new:
         if cfg.evaluation.verify:
             log.warning(
                 "nothing was left to score, so evaluation.verify had nothing to check: use another hydra.run.dir"
             )
-        return stored  # nothing was computed, so what stands there is still what made the records
-    verified = verify(engine, sample)
+        return world.from_first(stored)  # nothing was computed: what stands there is still what made the records
     if verified is not None:
         log.info("%s", verified)
-    session |= {
-        "finished": datetime.now(UTC),
-        "prompts": predicted.n_prompts,
-        "reused_prompts": reuse.n_reused,
-        "seconds": round(seconds, 3),
-    }
+    finished = datetime.now(UTC)
     image_tokens = _image_tokens(run.path)
     if image_tokens:
         log.info("image tokens per prompt with images: %(min)d to %(max)d, mean %(mean).1f", image_tokens)
@@ -172,23 +187,32 @@ def _score(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder) -> dict[str,
             **reuse.describe(),
             "scoring": engine.describe() | {"verified": verified.as_dict() if verified is not None else None},
             **further.described,
-            "session": session,
+            "session": {
+                "started": started,
+                "finished": finished,
+                "processes": world.size,
+                "prompts": predicted.n_prompts,
+                "reused_prompts": predicted.n_reused,
+                "seconds": round(predicted.seconds, 3),
+            },
         },
-        started=session["started"],
-        finished=session["finished"],
+        started=started,
+        finished=finished,
     )
     write_manifest(run.path, manifest)
-    return manifest
+    return world.from_first(manifest)
 
 
 def _stored_manifest(folder: Path) -> dict[str, Any]:
     return read_manifest(folder) if (folder / MANIFEST_FILE).exists() else {}
 
 
-def _tell_excluded(excluded: Mapping[str, PromptError], n: int) -> None:
+def _tell_excluded(excluded: Mapping[str, PromptError], n: int, world: World) -> None:
     if len(excluded) == n:
         item, reason = next(iter(excluded.items()))
         raise DataError(f"all {n} items were excluded, the first, {item}, because {reason}")
+    if not world.is_first:
+        return
     for item, reason in list(excluded.items())[:5]:
         log.warning("item %s is excluded: %s", item, reason)
     if len(excluded) > 5:
@@ -209,37 +233,3 @@ def _image_tokens(folder: Path) -> dict[str, float] | None:
     """Image tokens per prompt over the prompts that have any; None for a run without images."""
     counts = [count for count in read_run(folder).column("n_image_tokens").to_pylist() if count]
     return {"min": min(counts), "mean": sum(counts) / len(counts), "max": max(counts)} if counts else None
-
-
-def _report(folder: Path, manifest: dict[str, Any]) -> Finished:
-    """Print the tables from what is on disk, so that the records are known to reproduce them."""
-    report = report_of_run(folder)
-    text = report_markdown(report)
-    write_text(folder / "table.md", text)
-    write_text(folder / "table.csv", to_csv(to_dicts(report.table)))
-    sheets = folder / "sheets"
-    sheets.mkdir(exist_ok=True)
-    for sheet in report.sheets:
-        write_text(sheets / f"{sheet.name}.csv", to_csv(sheet_dicts(sheet)))
-    print(text)
-    print(f"records, manifest and tables: {folder}")
-    return Finished(folder, report, manifest)
-
-
-def _mirror(tracker: WandbTracker, finished: Finished) -> None:
-    report = finished.report
-    rows: Sequence[dict[str, Any]] = to_dicts(report.table)
-    tracker.table("conditions", rows)
-    for sheet in report.sheets:
-        tracker.table(sheet.name, sheet_dicts(sheet))
-    for chart in report.charts:
-        tracker.chart(chart.name, chart.title, chart.kind, (chart.x, chart.y, chart.series), chart.rows)
-    overall = [row for row in rows if row.get("k") is None]
-    figures = {f"{row['condition']}/{name}": value for row in overall for name, value in row.items()}
-    for one in report.verdicts:
-        condition = one.evidence.condition
-        figures[f"{condition}/match"] = one.match
-        for readout, share in (("generated", one.evidence.generated), ("aligned", one.evidence.aligned)):
-            if share is not None:
-                figures[f"{condition}/{readout}"] = share.value
-    tracker.summary({name: value for name, value in figures.items() if isinstance(value, int | float)})

@@ -15,9 +15,10 @@ from thinkgap.backends.locate import find_checkpoint
 from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
-from thinkgap.evaluation.predict import make_trainer, quiet_libraries
+from thinkgap.evaluation.predict import device_of, quiet_libraries
 from thinkgap.evaluation.presentations import presentations_of, without_unread
 from thinkgap.evaluation.settings import check_settings, check_texts
+from thinkgap.parallel import ALONE, World
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
@@ -62,19 +63,20 @@ class Prepared:
         return [condition.name for condition in self.builder.conditions]
 
 
-def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None) -> Prepared:
+def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None, world: World = ALONE) -> Prepared:
     """Check settings, read items, load the model, and try one prompt of each kind.
 
     Args:
         cfg: the settings.
         backend: the model of `cfg`, for a caller that has loaded it (`load_model`).
+        world: the processes of the run.
 
     Raises:
         ThinkgapError: bad settings, data, model or labels.
     """
     quiet_libraries()
-    check_settings(cfg)
-    device = make_trainer(cfg.trainer).strategy.root_device
+    check_settings(cfg, world)
+    device = device_of(cfg.trainer, world)
     find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)

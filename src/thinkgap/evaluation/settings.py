@@ -7,12 +7,17 @@ from operator import attrgetter
 
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import refuse_control
+from thinkgap.parallel import ALONE, World
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import BackendKind, EvaluateConfig, EvaluationConfig, VocabularyConfig
 
 
-def check_settings(cfg: EvaluateConfig) -> None:
-    """Refuse settings that make no sense on their own.
+def check_settings(cfg: EvaluateConfig, world: World = ALONE) -> None:
+    """Refuse settings that make no sense on their own, or not in several processes.
+
+    Args:
+        cfg: the settings.
+        world: the processes of the run.
 
     Raises:
         ConfigError: the first of them, by name.
@@ -22,11 +27,7 @@ def check_settings(cfg: EvaluateConfig) -> None:
             f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "
             "Choose a local model, or evaluation=prompts to see what would be sent"
         )
-    if cfg.trainer.devices != 1 or cfg.trainer.num_nodes != 1:
-        raise ConfigError(
-            "evaluation=native runs in one process: set trainer.devices=1, spread a large model with "
-            "model.device_map=auto, and use -m for several models or data sets"
-        )
+    _check_processes(cfg, world)
     for name, least in (
         ("batch_size", 1),
         ("batch_tokens", 1),
@@ -52,6 +53,29 @@ def check_settings(cfg: EvaluateConfig) -> None:
     _check_words(cfg.evaluation.vocabulary)
     if cfg.evaluation.generation.aligned and not cfg.evaluation.generation.cue.strip():
         raise ConfigError("evaluation.generation.cue is empty: give one, or set evaluation.generation.aligned=false")
+
+
+def _check_processes(cfg: EvaluateConfig, world: World) -> None:
+    asked = cfg.trainer.devices * cfg.trainer.num_nodes
+    if asked not in (1, world.size):
+        raise ConfigError(
+            f"trainer.devices={cfg.trainer.devices}, trainer.num_nodes={cfg.trainer.num_nodes}: this run has "
+            f"{world.size} processes, not {asked}; evaluate.py starts them, other callers with thinkgap.parallel"
+        )
+    if world.size == 1:
+        return
+    for name in ("likelihood", "generation"):
+        if getattr(cfg.evaluation, name).enabled:
+            raise ConfigError(
+                f"evaluation.{name}.enabled=true is read in one process, not in {world.size}: run first with "
+                f"evaluation.{name}.enabled=false, then in another folder and one process (trainer.devices=1, no "
+                "torchrun) with it; cells that are finished are not computed again"
+            )
+    if cfg.model.device_map not in (None, "cpu"):
+        raise ConfigError(
+            "model.device_map spreads one model over devices, and each of several processes has a device of its own: "
+            "set model.device_map=null, or trainer.devices=1 without torchrun"
+        )
 
 
 def _check_words(words: VocabularyConfig) -> None:

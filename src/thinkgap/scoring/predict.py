@@ -14,6 +14,7 @@ import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset
 
 from thinkgap.errors import LabelError, PromptError
+from thinkgap.parallel import ALONE, World
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.schema import Scoring
 from thinkgap.scoring.engine import Engine, Scored
@@ -61,6 +62,7 @@ class PromptDataset(Dataset[list[PreparedItem]]):
         builder: PromptBuilder,
         engine: Engine,
         finished: Collection[tuple[str, str]] = (),
+        world: World = ALONE,
     ) -> None:
         """Group items so that those of a batch fill one forward pass, or a few.
 
@@ -68,7 +70,8 @@ class PromptDataset(Dataset[list[PreparedItem]]):
             items: every item of the run, as its presentations.
             builder: makes the prompts.
             engine: for the size of its passes.
-            finished: (item id, presentation name) of those that need no scoring any more.
+            finished: (item id, presentation name) of those that need no scoring any more; the same in every process.
+            world: the processes of the run; each takes whole batches, so that none depends on how many they are.
         """
         self.builder = builder
         n_conditions = len(builder.conditions)
@@ -90,7 +93,10 @@ class PromptDataset(Dataset[list[PreparedItem]]):
             batches[-1].append(item)
             room -= cost
         left = ([one for one in batch if not _done(one, finished)] for batch in batches)
-        self.batches = [batch for batch in left if batch]
+        batches = [batch for batch in left if batch]
+        self.n_left = sum(map(len, batches))
+        """Items to score, those of the other processes included."""
+        self.batches = world.share(batches)
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -87,8 +87,44 @@ class Verified:
         return text + (f"; not compared with float32: {self.skipped}" if self.skipped else "")
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """For the manifest, and for another process."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Verified:
+        """What `as_dict` gave."""
+        read: dict[str, Any] = {
+            name: Comparison(**one) if isinstance(one, Mapping) else one for name, one in told.items()
+        }
+        return cls(**read)
+
+
+def joined(parts: Sequence[Verified | None]) -> Verified | None:
+    """What several processes found of their parts of a sample, as one; None if none had any.
+
+    A comparison that one of them had to skip is left out.
+    """
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    skipped = next((part.skipped for part in found if part.skipped), "")
+    wide = [] if skipped else [part.float32 for part in found if part.float32 is not None]
+    plain_wide = [] if skipped else [part.plain_float32 for part in found if part.plain_float32 is not None]
+    return Verified(
+        _summed([part.plain for part in found]),
+        _summed(wide) if wide else None,
+        _summed(plain_wide) if plain_wide else None,
+        skipped,
+    )
+
+
+def _summed(parts: Sequence[Comparison]) -> Comparison:
+    return Comparison(
+        sum(part.prompts for part in parts),
+        max(part.largest_difference for part in parts),
+        sum(part.flips for part in parts),
+        sum(part.top_token_flips for part in parts),
+    )
 
 
 def verify(engine: Engine, sample: Sample) -> Verified | None:

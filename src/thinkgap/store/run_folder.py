@@ -91,6 +91,19 @@ class RunFolder:
         check_fingerprint(self.path, fingerprint, holds)
         return holds
 
+    @property
+    def next_shard(self) -> int:
+        """Number of the next shard; what `join` takes."""
+        return self._next
+
+    def join(self, next_shard: int) -> None:
+        """Write shards beside another process of the same run, which has opened the folder.
+
+        Args:
+            next_shard: Its number of the next shard; those of this process count on from there under its own rank.
+        """
+        self._next = next_shard
+
     def write_shard(self, records: Sequence[Record], rank: int = 0) -> Path:
         """Write `records` as the next shard of process `rank`; the shard is there whole or not at all.
 

@@ -54,10 +54,11 @@ def setup_logging(level: int = logging.INFO, rank: int = 0) -> None:
 
     Args:
         level: Least level shown.
-        rank: Process number; those other than 0 only pass warnings, so that lines do not come once per process.
+        rank: Process number; those other than 0 only pass warnings, so that lines do not come once per process, and
+            each such line tells the number.
     """
     root = logging.getLogger()
-    formatter = logging.Formatter(FORMAT, TIME_FORMAT)
+    formatter = logging.Formatter(FORMAT if rank == 0 else f"rank {rank}: {FORMAT}", TIME_FORMAT)
     for handler in list(root.handlers):
         if type(handler) in (logging.StreamHandler, ProgressHandler):
             root.removeHandler(handler)
