@@ -7,7 +7,6 @@ the same. Knows no role and no probe.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import logging
 import shutil
@@ -16,104 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from probes.capture_key import capture_facts, checkpoint_facts, facts_digest, hub_facts
+from probes.capture_run import check_layers, run_quietly
 from probes.compare import require_model
 from probes.head_rows import write_head_rows
+from probes.runs import Run, open_run
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, StoreError
-from thinkgap.evaluation.native import run_native
 from thinkgap.evaluation.prepare import load_model
-from thinkgap.readouts.frames import NATIVE
-from thinkgap.schema import (
-    BackendKind,
-    CaptureConfig,
-    DatasetConfig,
-    EvaluateConfig,
-    EvaluationConfig,
-    LoggerConfig,
-    TrainConfig,
-)
+from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.store.atomic import disk_errors, write_text
-from thinkgap.store.features import Features
-from thinkgap.store.manifest import read_manifest
-from thinkgap.store.records import read_run
 from thinkgap.types import Item
 
 log = logging.getLogger(__name__)
 
 CAPTURE_FILE = "capture.json"
 """Written last: a folder with it is a finished capture."""
-EMBEDDINGS, FINAL_NORM, LAYER = "embeddings", "final_norm", "layer_"
-
-
-def evaluation_of(
-    cfg: TrainConfig, evaluation: EvaluationConfig, dataset: DatasetConfig | None = None
-) -> EvaluateConfig:
-    """The evaluation whose states a training reads: its model, prompts and conditions, and nothing logged.
-
-    Args:
-        cfg: the training.
-        evaluation: what is computed.
-        dataset: None is the training's own.
-    """
-    return EvaluateConfig(
-        model=cfg.model,
-        dataset=dataset or cfg.dataset,
-        trigger=cfg.trigger,
-        prompt=cfg.prompt,
-        evaluation=evaluation,
-        trainer=cfg.trainer,
-        logger=LoggerConfig(enabled=False),  # the training's own W&B run is open
-        paths=cfg.paths,
-        labels=cfg.labels,
-        label_ids=cfg.label_ids,
-        scoring=cfg.scoring,
-        seed=cfg.seed,
-    )
-
-
-def run_quietly(cfg: EvaluateConfig, folder: Path, backend: HFBackend, world: Any = None) -> None:
-    """`run_native` without its table, which is in its folder: the one that a training is about comes at the end.
-
-    Args:
-        cfg: the evaluation.
-        folder: of the run.
-        backend: the model of `cfg`.
-        world: the processes of this run, handed on to `run_native`; None is this one alone.
-    """
-    shared = {} if world is None else {"world": world}
-    with contextlib.redirect_stdout(io.StringIO()):
-        run_native(cfg, folder, backend=backend, **shared)
-
-
-def wanted_states(names: Sequence[str] | None, state: str) -> CaptureConfig:
-    """Which states are kept: those named and the headline's; all if none are named.
-
-    Args:
-        names: `probe.states`.
-        state: `probe.state`.
-
-    Raises:
-        ConfigError: a name that is none of a state.
-    """
-    if names is None:
-        _layer("probe.state", state)
-        return CaptureConfig(enabled=True, embeddings=True, final_norm=True)
-    if not names:
-        raise ConfigError("probe.states is empty: name states, or null for all")
-    found = [("probe.states", name) for name in names] + [("probe.state", state)]
-    layers = sorted({layer for setting, name in found if (layer := _layer(setting, name)) is not None})
-    asked = {name for _, name in found}
-    return CaptureConfig(enabled=True, layers=layers, embeddings=EMBEDDINGS in asked, final_norm=FINAL_NORM in asked)
-
-
-def _layer(setting: str, name: str) -> int | None:
-    """Number of the layer that a state comes after; None for the two states that are no layer's."""
-    number = name.removeprefix(LAYER)
-    if name.startswith(LAYER) and number.isascii() and number.isdigit():
-        return int(number)
-    if name not in (EMBEDDINGS, FINAL_NORM):
-        raise ConfigError(f"{setting}: '{name}' is no state; write {EMBEDDINGS}, {LAYER}0 and up, or {FINAL_NORM}")
-    return None
 
 
 class Captures:
@@ -129,8 +45,8 @@ class Captures:
         self.given, self.world = given or {}, world
         self._backend: HFBackend | None = None
 
-    def get(self, cfg: EvaluateConfig, items: Sequence[Item]) -> Path:
-        """The folder of a capture, which is computed if it is not there.
+    def get(self, cfg: EvaluateConfig, items: Sequence[Item]) -> Run:
+        """A capture, which is computed if it is not there.
 
         Args:
             cfg: the run that the capture is.
@@ -148,17 +64,18 @@ class Captures:
         facts = capture_facts(cfg, items, checkpoint)
         digest = facts_digest(facts)
         folder = Path(cfg.paths.captures_dir).expanduser() / f"{cfg.model.name}-{digest[:16]}"
-        what = f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split})"
+        what = f"{cfg.model.name} on {cfg.dataset.name} ({cfg.dataset.split}), {len(items)} items"
         with self._alone(folder):
-            if self._is_there(folder):
-                log.info("features present: %s, %s", what, folder)
-                return folder
+            run = self._found(folder)
+            if run is not None:
+                log.info("features present: %s, in %s", what, folder)
+                return run
             backend = self._load(cfg)
             if self._checkpoint(cfg) == checkpoint:
-                log.info("features: %s, %d items, into %s", what, len(items), folder)
+                log.info("features: %s, into %s", what, folder)
+                check_layers(cfg, len(backend.structure.layers))
                 run_quietly(cfg, folder, backend, self.world)
-                self._finish(folder, backend, {"sha256": digest, **facts})
-                return folder
+                return self._finished(folder, backend, {"sha256": digest, **facts})
         return self.get(cfg, items)  # loading brought a newer commit than the hub's cache held
 
     @property
@@ -182,24 +99,27 @@ class Captures:
         with FileLock(folder.parent / f".{folder.name}.lock"):
             yield
 
-    def _is_there(self, folder: Path) -> bool:
-        """Whether a finished capture is in `folder`; what is no more use is removed from there."""
-        if self._is_first and not _is_usable(folder) and folder.exists():
+    def _found(self, folder: Path) -> Run | None:
+        """The finished capture in `folder`; what is of no more use is removed from there."""
+        run = _usable(folder) if self._is_first else None
+        if self._is_first and run is None and folder.exists():
             # Nothing is lost: the cells of an unfinished capture are in the store of cells.
             shutil.rmtree(folder)
         self._wait()
         there = (folder / CAPTURE_FILE).is_file()
         self._wait()  # nobody writes before all have looked
-        return there
+        return run or (open_run(folder) if there else None)
 
-    def _finish(self, folder: Path, backend: HFBackend, facts: Mapping[str, Any]) -> None:
+    def _finished(self, folder: Path, backend: HFBackend, facts: Mapping[str, Any]) -> Run:
+        """The capture that was just computed, with what is kept beside it."""
         self._wait()
+        run = open_run(folder)
         if self._is_first:
-            manifest = read_manifest(folder)
-            _require_states(folder, manifest)
-            write_head_rows(folder, backend, manifest["conditions"])
+            run.require_states()
+            write_head_rows(folder, backend, run.manifest["conditions"])
             write_text(folder / CAPTURE_FILE, json.dumps(facts, indent=2, ensure_ascii=False))
         self._wait()
+        return run
 
     def _checkpoint(self, cfg: EvaluateConfig) -> dict[str, Any] | None:
         if self._backend is not None and not self._backend.checkpoint.local:
@@ -221,37 +141,14 @@ class Captures:
         return self._backend
 
 
-def _is_usable(folder: Path) -> bool:
-    """Whether `folder` holds a finished capture whose states can be opened."""
+def _usable(folder: Path) -> Run | None:
+    """The finished capture in `folder`, with all its states; None, and a warning if it is damaged."""
     if not (folder / CAPTURE_FILE).is_file():
-        return False
+        return None
     try:
-        _require_states(folder, read_manifest(folder))
+        run = open_run(folder)
+        run.require_states()
     except StoreError as error:
         log.warning("the capture in %s cannot be used and is computed again: %s", folder, error)
-        return False
-    return True
-
-
-def _require_states(folder: Path, manifest: Mapping[str, Any]) -> None:
-    features = open_features(folder, manifest)
-    rows = read_run(folder)
-    prompts = [
-        prompt
-        for prompt, readout in zip(
-            *(rows.column(name).to_pylist() for name in ("prompt_sha256", "readout")), strict=True
-        )
-        if readout == NATIVE
-    ]
-    features.require(list(dict.fromkeys(prompts)), manifest["states"])
-
-
-def open_features(folder: Path, manifest: Mapping[str, Any]) -> Features:
-    """The states of a finished run; the manifest's `cells` is absolute or relative to the run's folder.
-
-    Raises:
-        StoreError: a run that kept none, or whose cells are gone.
-    """
-    if not manifest.get("states") or not manifest.get("cells"):
-        raise StoreError(f"{folder} kept no states; run that evaluation with evaluation.capture.enabled=true")
-    return Features.open(folder / manifest["cells"], manifest.get("state_dtype"))
+        return None
+    return run
