@@ -6,8 +6,6 @@ belong together by key. Knows no head and no loss.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,26 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from omegaconf import OmegaConf
 from torch import Tensor
 
+from probes.capture_run import FINAL_NORM, evaluation_of, run_quietly
 from probes.compare import require_model
+from probes.runs import items_of_run, stored_dataset
 from thinkgap.backends.hf import HFBackend
 from thinkgap.data import load_dataset_items
-from thinkgap.errors import ConfigError, DataError, StoreError, ThinkgapError, nearest
-from thinkgap.evaluation.native import run_native
+from thinkgap.errors import ConfigError, DataError, StoreError, nearest
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.readouts.frames import NATIVE
-from thinkgap.schema import (
-    CaptureConfig,
-    DatasetConfig,
-    EvaluateConfig,
-    EvaluationConfig,
-    LoggerConfig,
-    ModeConfig,
-    TrainConfig,
-)
+from thinkgap.schema import CaptureConfig, DatasetConfig, EvaluateConfig, EvaluationConfig, ModeConfig, TrainConfig
 from thinkgap.store.features import features_of_run
 from thinkgap.store.manifest import read_manifest
 from thinkgap.store.records import read_records
@@ -42,7 +32,7 @@ from thinkgap.types import Item, Record
 
 log = logging.getLogger(__name__)
 
-FINAL_STATE = "final_norm"
+FINAL_STATE = FINAL_NORM
 """The last state after the final norm, which the head reads."""
 _ROLES = {"train": "fit", "eval": "test"}
 """Which settings a source is about."""
@@ -117,16 +107,8 @@ def _source(cfg: TrainConfig, name: str, dataset: DatasetConfig, run: str | None
         return Source(name, dataset, tuple(one.name for one in conditions), None, items)
     folder = Path(run).expanduser()
     manifest = _finished_manifest(folder, name)
-    stored = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(DatasetConfig), manifest["config"]["dataset"]))
-    assert isinstance(stored, DatasetConfig)
-    items = None
-    try:
-        items = {item.id: item for item in load_dataset_items(stored).items}
-    except ThinkgapError as error:
-        log.warning(
-            "probe.%s_features: items cannot be read again, so images are not compared: %s", _ROLES[name], error
-        )
-    return Source(name, stored, tuple(one["name"] for one in manifest["conditions"]), folder, items)
+    items = items_of_run(f"probe.{_ROLES[name]}_features", manifest)
+    return Source(name, stored_dataset(manifest), tuple(one["name"] for one in manifest["conditions"]), folder, items)
 
 
 def _finished_manifest(folder: Path, name: str) -> dict[str, Any]:
@@ -144,21 +126,7 @@ def _finished_manifest(folder: Path, name: str) -> dict[str, Any]:
 
 def load_config(cfg: TrainConfig) -> EvaluateConfig:
     """The evaluation that a capture is, so far as it does not depend on the split."""
-    capture = CaptureConfig(enabled=True, layers=[], final_norm=True)
-    return EvaluateConfig(
-        model=cfg.model,
-        dataset=cfg.dataset,
-        trigger=cfg.trigger,
-        prompt=cfg.prompt,
-        evaluation=EvaluationConfig(capture=capture),
-        trainer=cfg.trainer,
-        logger=LoggerConfig(enabled=False),  # the training's own W&B run is open
-        paths=cfg.paths,
-        labels=cfg.labels,
-        label_ids=cfg.label_ids,
-        scoring=cfg.scoring,
-        seed=cfg.seed,
-    )
+    return evaluation_of(cfg, EvaluationConfig(capture=CaptureConfig(enabled=True, layers=[], final_norm=True)))
 
 
 def read_split(cfg: TrainConfig, source: Source, backend: HFBackend, folder: Path) -> Split:
@@ -178,9 +146,7 @@ def read_split(cfg: TrainConfig, source: Source, backend: HFBackend, folder: Pat
         where = folder / source.name
         log.info("%s features: %s reads %s", source.name, cfg.model.name, source.dataset.split)
         asked = replace(load_config(cfg), dataset=source.dataset, trigger=_narrowed(cfg, source))
-        # Its table is in its folder; the one that this run is about comes at the end.
-        with contextlib.redirect_stdout(io.StringIO()):
-            run_native(asked, where, backend=backend)
+        run_quietly(asked, where, backend)
     else:
         where = source.run
         require_model(cfg.model.name, backend.describe(), where, read_manifest(where)["model"])

@@ -53,8 +53,8 @@ class Readout(nn.Module):
         return Structure(nn.ModuleList(), nn.Identity(), self.projection, self.softcap, self.scale).logits(states)
 
 
-def copy_readout(backend: HFBackend) -> Readout:
-    """The model's projection in float32 on the CPU, frozen.
+def linear_head(backend: HFBackend) -> nn.Linear:
+    """The model's projection itself.
 
     Raises:
         ModelError: a projection that is no plain linear map in memory.
@@ -66,6 +66,16 @@ def copy_readout(backend: HFBackend) -> Readout:
             f"{' outside the memory' if isinstance(head, nn.Linear) and head.weight.is_meta else ''}, not a plain "
             "linear map; load the model without quantisation of the head, and with a device map that offloads nothing"
         )
+    return head
+
+
+def copy_readout(backend: HFBackend) -> Readout:
+    """The model's projection in float32 on the CPU, frozen.
+
+    Raises:
+        ModelError: a projection that is no plain linear map in memory.
+    """
+    head = linear_head(backend)
     copied = nn.Linear(head.in_features, head.out_features, bias=head.bias is not None, device="meta")
     for part in ("weight", "bias"):
         if (tensor := getattr(head, part)) is not None:

@@ -92,3 +92,13 @@ def picture() -> Callable[..., Any]:
         return ImageRef(hashlib.sha256(data).hexdigest(), lambda: data)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of real benchmark rows, which are not part of the repository."""
+    beside = ROOT.parent / "shared"
+    folder = Path(os.environ.get("THINKGAP_SHARED", beside)) / "data"
+    if not folder.is_dir():
+        pytest.skip(f"real benchmark data is not here: {folder} (set THINKGAP_SHARED to the folder that holds data/)")
+    return folder

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from tests.test_config import run
+from tests.test_config import composed_train, run
 from thinkgap.cli import prepare_arguments
 from thinkgap.errors import ConfigError
 from thinkgap.schema import EvaluateConfig, TrainConfig
@@ -89,7 +90,7 @@ def test_mistakes_name_the_nearest(argument: str, message: str) -> None:
     [
         ("probe=lm_head_lra", "probe=lm_head_lra: no such option; did you mean 'lm_head_lora'"),
         ("probe.lora.rnk=3", "probe.lora.rnk: no such setting; did you mean 'probe.lora.rank'"),
-        ("probe=null", "probe=null: one of lm_head_lora"),
+        ("probe=null", "probe=null: one of linear, lm_head_lora"),
         ("~probe", "this group is needed"),
         ("mode=paper", "mode: not an option of this command (it takes dataset, label_ids,"),
         ("evaluation.lens=true", "evaluation.lens: no such setting"),
@@ -99,6 +100,36 @@ def test_mistakes_in_the_training_of_heads_name_the_nearest(argument: str, messa
     with pytest.raises(ConfigError) as caught:
         prepare_arguments([argument], TrainConfig)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "splits"),
+    [
+        ("probe.fit=train", "train"),
+        ("probe.fit=train[image]", "train[image]"),
+        ("++probe.fit=train[image]", "train[image]"),
+        ("probe.select=dev+validation", "dev+validation"),
+        ("probe.test=dev[text]+test[text]", "dev[text]+test[text]"),
+        ("probe.fit='train[image]'", "train[image]"),
+        ('probe.fit="dev+validation"', "dev+validation"),
+        ("probe.fit=[train]", "[train]"),  # refused later, as no split, and not as a list
+        ("probe.fit=null", None),
+    ],
+)
+def test_names_of_splits_need_no_quotes(argument: str, splits: str | None) -> None:
+    key = argument.partition("=")[0].lstrip("+")
+    probe = composed_train(*prepare_arguments([argument], TrainConfig)).probe
+    assert getattr(probe, key.removeprefix("probe.")) == splits
+
+
+def test_names_of_splits_can_be_swept() -> None:
+    prepared_sweep = prepare_arguments(["probe.fit=train[image], dev+validation,train,'a[text]'"], TrainConfig)
+    (override,) = OverridesParser.create().parse_overrides(prepared_sweep)
+    jobs = [f"probe.fit={value}" for value in override.sweep_string_iterator()]
+    found = [composed_train(job).probe.fit for job in jobs]
+    assert found == ["train[image]", "dev+validation", "train", "a[text]"]
+    chosen = "probe.fit=choice('train[image]',dev)"
+    assert prepare_arguments([chosen], TrainConfig) == [chosen]
 
 
 def test_a_mistake_on_the_command_line_is_one_line_and_status_2() -> None:

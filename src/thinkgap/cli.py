@@ -1,7 +1,8 @@
 """What stands between the command line and Hydra: short forms, and errors that name the nearest option.
 
-`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path. An unknown group option or
-key is refused here, because Hydra's own message does not say which name was meant. Imports nothing heavy.
+`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path, and `probe.fit=train[image]` need
+not be quoted. An unknown group option or key is refused here, because Hydra's own message does not say which name was
+meant. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ _NOT_SETTINGS = {"experiment", "local"}
 """Groups that set others and have no settings of their own."""
 _SWEEP = re.compile(r"(choice|glob|range|shuffle|sort|extend_list)\(.*\)")
 """Hydra's functions of option names; it checks those itself."""
+_SPLITS = {"probe.fit", "probe.select", "probe.test"}
+_SPECIAL = re.compile(r"[\[\]+]")
+"""What names of splits hold (`train[image]`, `dev+validation`) that Hydra would read as its own."""
 
 
 def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> list[str]:
@@ -65,7 +69,7 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
         )
     if not (conf / group).is_dir():
         _check_key(group, schema)
-        return [f"{key}={value}"]
+        return [f"{key}={_quoted_splits(value) if group in _SPLITS else value}"]
     _check_group(group, schema)
     options = {file.stem for file in (conf / group).glob("*.yaml")}
     whole = value.strip().strip("'\"")
@@ -78,7 +82,7 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     if group in _PATH_GROUPS and all(_looks_like_path(one) for one in unknown):
         if len(unknown) < len(values):
             raise ConfigError(f"{group}={value} mixes option names and paths: sweep over one kind at a time")
-        quoted = ",".join("'" + one.replace("'", r"\'") + "'" for one in unknown)
+        quoted = ",".join(map(_quoted, unknown))
         return [f"{group}={_PATH_GROUPS[group]}", f"{group}.path={quoted}"]
     message = f"{group}={unknown[0]}: no such option{nearest(unknown[0], options)}"
     if group in _PATH_GROUPS:
@@ -96,6 +100,18 @@ def _check_group(group: str, schema: type) -> None:
 def _split(value: str) -> list[str]:
     inner = value.strip().removeprefix("[").removesuffix("]")
     return [part.strip().strip("'\"") for part in inner.split(",")]
+
+
+def _quoted_splits(value: str) -> str:
+    """Names of splits, or several for a sweep, in quotes where Hydra's grammar asks for them."""
+    if _SWEEP.fullmatch(value.strip()):
+        return value
+    return ",".join(_quoted(part) if _SPECIAL.search(part) else part for part in value.split(","))
+
+
+def _quoted(value: str) -> str:
+    bare = value.strip()
+    return value if bare.startswith(("'", '"')) else "'" + bare.replace("'", r"\'") + "'"
 
 
 def _looks_like_path(value: str) -> bool:

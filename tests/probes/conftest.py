@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.test_config import composed_train
+from thinkgap.cli import prepare_arguments
 from thinkgap.schema import TrainConfig
+
+
+@pytest.fixture(autouse=True)
+def own_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test makes the captures that it looks at."""
+    monkeypatch.setenv("THINKGAP_CAPTURES", str(tmp_path / "captures"))
 
 
 @pytest.fixture
@@ -19,5 +26,18 @@ def config(tiny_model: Callable[[str], Path]) -> Callable[..., TrainConfig]:
         defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
         defaults += ["trigger=let_me_think", "logger=none", "probe=lm_head_lora", "probe.examples=16", "probe.epochs=2"]
         return composed_train(*defaults, *overrides)
+
+    return made
+
+
+@pytest.fixture
+def linear(tiny_model: Callable[[str], Path]) -> Callable[..., TrainConfig]:
+    """`linear(*overrides, family=)`, as on the command line: probes of a tiny model on 12 items for each role."""
+
+    def made(*overrides: str, family: str = "llama") -> TrainConfig:
+        defaults = ["model=local", f"model.path={tiny_model(family)}", "dataset=toy_facts", "dataset.limit=12"]
+        defaults += ["trigger=let_me_think", "logger=none", "probe=linear"]
+        defaults += ["probe.examples=12", "probe.select_examples=12"]
+        return composed_train(*prepare_arguments([*defaults, *overrides], TrainConfig))
 
     return made

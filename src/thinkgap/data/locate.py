@@ -17,6 +17,10 @@ _SHARD = re.compile(r"-(\d+)-of-(\d+)")
 _LISTED = 20
 
 
+class SplitNotFound(DataError):
+    """A folder that is there and has no such split."""
+
+
 def looks_local(path: str) -> bool:
     """Whether `path` means the disk: it exists, starts with `.`, `/` or `~`, has a file suffix, or is too deep for a
     hub id. Such a path is never looked up on the hub, so that a typo is an error and not a download.
@@ -38,6 +42,7 @@ def find_files(path: str, split: str, config: str | None = None) -> list[Path]:
     configuration, then in the folder itself, then under `data/`.
 
     Raises:
+        SplitNotFound: The folder has no such split.
         DataError: Nothing there, an unknown format, or a missing shard.
 
     """
@@ -60,7 +65,7 @@ def find_files(path: str, split: str, config: str | None = None) -> list[Path]:
                 _check_shards(files)
                 return files
     looked_for = ", ".join(f"{prefix}{stem}" for prefix in prefixes for stem in stems)
-    raise DataError(f"{path} has no split {split!r}: looked for {looked_for}; the folder has {_listing(root)}")
+    raise SplitNotFound(f"{path} has no split {split!r}: looked for {looked_for}; the folder has {_listing(root)}")
 
 
 def _check_shards(files: list[Path]) -> None:

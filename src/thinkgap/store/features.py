@@ -97,23 +97,39 @@ class Features:
             StoreError: An unknown name, prompts that are not there with these states (how many, and the first), or a
                 state file that was damaged.
         """
-        held = self.names
-        asked = held if names is None else tuple(names)
-        for name in asked:
-            if name not in held:
-                raise StoreError(f"{self.folder} holds no state '{name}'{nearest(name, held)}")
+        asked = self._asked(names)
         by_shard: dict[Path, tuple[Shard, list[tuple[int, int]]]] = {}
         for position, (shard, row) in enumerate(self._find(prompt_sha256s, asked)):
             by_shard.setdefault(shard.path, (shard, []))[1].append((row, position))
         states = torch.empty(len(prompt_sha256s), len(asked), self.d, dtype=DTYPES[self.dtype].torch)
         for shard, pairs in by_shard.values():
-            if self.verify and shard.path not in self._verified:
-                shard.check_states()
-                self._verified.add(shard.path)
+            self._check(shard)
             # In the order of the file, for disks that are read ahead.
             rows, positions = zip(*sorted(pairs), strict=True)
             states[list(positions)] = shard.gather(rows, asked)
         return states
+
+    def require(self, prompt_sha256s: Sequence[str], names: Sequence[str] | None = None) -> None:
+        """Require that the states of the given prompts are there and undamaged, without copying them; see `states`.
+
+        Raises:
+            StoreError: What `states` would raise.
+        """
+        for shard, _ in self._find(prompt_sha256s, self._asked(names)):
+            self._check(shard)
+
+    def _asked(self, names: Sequence[str] | None) -> tuple[str, ...]:
+        held = self.names
+        asked = held if names is None else tuple(names)
+        for name in asked:
+            if name not in held:
+                raise StoreError(f"{self.folder} holds no state '{name}'{nearest(name, held)}")
+        return asked
+
+    def _check(self, shard: Shard) -> None:
+        if self.verify and shard.path not in self._verified:
+            shard.check_states()
+            self._verified.add(shard.path)
 
     def _find(self, digests: Sequence[str], names: tuple[str, ...]) -> list[tuple[Shard, int]]:
         indexes = [index for captured, index in self._captured.items() if set(names) <= set(captured)]

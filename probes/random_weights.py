@@ -1,0 +1,84 @@
+"""The rows of a training as the same model with random weights reads them.
+
+What a probe finds there is what the architecture and the tokens alone give away. Knows no probe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from probes.capture_run import TEXT_ONLY, wanted_states
+from probes.captured import Captured
+from probes.captures import Captures
+from probes.head_rows import read_head_rows
+from probes.part import Part
+from probes.reader import read_from, reader_of
+from probes.runs import Run
+from thinkgap.data import load_dataset_items
+from thinkgap.schema import EvaluateConfig, EvaluationConfig, LoggerConfig, ModelConfig, TrainConfig
+
+
+def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: Any = None) -> Captured:
+    """The same parts, captured with `model.random_weights=seed`; found again as any capture is.
+
+    Args:
+        cfg: the training; its model gives the architecture.
+        captured: of the trained weights.
+        seed: of the random ones.
+        world: the processes of this training; None is this one alone.
+
+    Raises:
+        ThinkgapError: a model that cannot be loaded so, or a data set of a given run that is not at hand.
+    """
+    model = replace(cfg.model, random_weights=seed)
+    captures = Captures(world=world)
+    every = (*captured.parts, *(captured.text_only or ()))
+    text_only = captured.text_only is not None
+    again: dict[str, Run] = {}
+    for run in {str(run.folder): run for part in every for run in reader_of(part).runs}.values():
+        asked = _asked(cfg, run, model, captured.fit.names, text_only)
+        items = load_dataset_items(asked.dataset).items
+        again[str(run.folder)] = captures.get(asked, items)
+
+    def read(part: Part) -> Part:
+        return read_from(part, [again[str(run.folder)] for run in reader_of(part).runs])
+
+    fit, select, test = map(read, captured.parts)
+    others = tuple(map(read, captured.text_only or ()))
+    tested = reader_of(test).runs[0]
+    head_rows = [one for run in again.values() if (one := read_head_rows(run.folder)) is not None]
+    return replace(
+        captured,
+        fit=fit,
+        select=select,
+        test=test,
+        text_only=(others[0], others[1], others[2]) if text_only else None,
+        head_rows=max(head_rows, key=lambda one: len(one.token_ids), default=None),
+        model=tested.manifest["model"],
+        manifests={str(run.folder): run.manifest for run in again.values()},
+    )
+
+
+def _asked(cfg: TrainConfig, run: Run, model: ModelConfig, names: tuple[str, ...], text_only: bool) -> EvaluateConfig:
+    """The evaluation that `run` was, so far as it made rows and states, with another model."""
+    stored = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(EvaluateConfig), run.manifest["config"]))
+    assert isinstance(stored, EvaluateConfig)
+    orders = replace(stored.evaluation.permutation, label_sets=[], factorial=0)
+    evaluation = EvaluationConfig(
+        permutations=stored.evaluation.permutations,
+        permutation=orders,
+        controls=[TEXT_ONLY] if text_only else [],
+        capture=wanted_states(names, names[-1]),
+    )
+    return replace(
+        stored,
+        model=model,
+        evaluation=evaluation,
+        trainer=cfg.trainer,
+        logger=LoggerConfig(enabled=False),
+        paths=cfg.paths,
+        scoring=cfg.scoring,
+    )
