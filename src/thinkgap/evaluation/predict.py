@@ -76,24 +76,24 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = (), **fi
     Args:
         cfg: where it runs.
         callbacks: what follows its loop.
-        fitting: further arguments of Lightning's Trainer, for one that fits.
+        fitting: further arguments of Lightning's Trainer, for one that fits, or others than these.
 
     Raises:
         ConfigError: an accelerator or strategy that this machine does not have.
     """
+    settings: dict[str, Any] = {
+        "accelerator": cfg.accelerator,
+        "devices": cfg.devices,
+        "num_nodes": cfg.num_nodes,
+        "strategy": cfg.strategy,
+        "callbacks": list(callbacks),
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
     try:
-        return pl.Trainer(
-            accelerator=cfg.accelerator,
-            devices=cfg.devices,
-            num_nodes=cfg.num_nodes,
-            strategy=cfg.strategy,
-            callbacks=list(callbacks),
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            **fitting,
-        )
+        return pl.Trainer(**settings | fitting)
     except (MisconfigurationException, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"trainer.accelerator={cfg.accelerator}, trainer.strategy={cfg.strategy}: {str(error).splitlines()[0]}"
