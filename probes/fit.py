@@ -113,7 +113,7 @@ def fit(
     batches = DataLoader(rows, batch_size=cfg.batch_size, shuffle=True, generator=order)
     curve = _Curve(name, len(rows), cfg.epochs * len(batches), trainer.progress, tell)
     torch.manual_seed(seed)
-    with _deterministic():
+    with determinism():
         lightning = make_trainer(trainer, [curve], max_epochs=cfg.epochs, deterministic=True)
         lightning.fit(HeadFit(head.train(), loss, cfg), batches)
     head.eval()
@@ -121,7 +121,7 @@ def fit(
 
 
 @contextlib.contextmanager
-def _deterministic() -> Iterator[None]:
+def determinism() -> Iterator[None]:
     """Put torch's own switch back, which Lightning's `deterministic=True` leaves on for the whole process."""
     before = torch.are_deterministic_algorithms_enabled()
     try:

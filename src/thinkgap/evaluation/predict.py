@@ -93,12 +93,12 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = (), **fi
     Args:
         cfg: where it runs.
         callbacks: what follows its loop.
-        fitting: further arguments of Lightning's Trainer, for one that fits.
+        fitting: further arguments of Lightning's Trainer, for one that fits, or others than these.
 
     Raises:
         ConfigError: an accelerator or strategy that this machine does not have.
     """
-    arguments: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "accelerator": cfg.accelerator,
         "devices": cfg.devices,
         "num_nodes": cfg.num_nodes,
@@ -110,7 +110,7 @@ def make_trainer(cfg: TrainerConfig, callbacks: Sequence[pl.Callback] = (), **fi
         "enable_model_summary": False,
     }
     try:
-        return pl.Trainer(**arguments | fitting)
+        return pl.Trainer(**settings | fitting)
     except (MisconfigurationException, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"trainer.accelerator={cfg.accelerator}, trainer.strategy={cfg.strategy}: {str(error).splitlines()[0]}"
