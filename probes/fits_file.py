@@ -69,6 +69,8 @@ class Fits:
     """Of the draws."""
     cosines: tuple[Cosine, ...] = ()
     """Between directions at the study's state."""
+    notes: tuple[str, ...] = ()
+    """Lines below the headline table, such as what was trained on."""
 
     @property
     def trained(self) -> list[str]:
@@ -137,7 +139,7 @@ def write_fits(folder: Path, fits: Fits) -> Path:
     return path
 
 
-_PLAIN = ("title", "reference", "conditions", "states", "study_state", "draws", "seed")
+_PLAIN = ("title", "reference", "conditions", "states", "study_state", "draws", "seed", "notes")
 _FLOATS = ("select_accuracy", "select_loss", "fit_loss", "gradient")
 
 
@@ -170,7 +172,7 @@ def _fits(stored: Mapping[str, Any]) -> Fits:
         places[place] = PlaceFit(place, one["chosen"], tuple(_setting(setting) for setting in one["settings"]))
         _ = places[place].setting
     plain: dict[str, Any] = {name: stored[name] for name in _PLAIN}
-    plain |= {name: tuple(stored[name]) for name in ("conditions", "states")}
+    plain |= {name: tuple(stored[name]) for name in ("conditions", "states", "notes")}
     return Fits(
         **plain,
         places=places,

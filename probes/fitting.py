@@ -9,18 +9,20 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from thinkgap.parallel import World
+from pytorch_lightning.loggers import Logger
 
 from probes.bank_fit import fit_block_adamw
-from probes.block_store import finished_blocks, read_block, write_block
+from probes.block_store import read_block, write_block
 from probes.exact import fit_block_exact, fit_selected
 from probes.heads import Fitted, Fitter, Place, Rows, blocks
 from probes.linear_probe import LinearProbe
 from probes.part import Part
 from thinkgap.errors import StoreError
-from thinkgap.schema import ProbeConfig, ProbeSolver, TrainConfig
+from thinkgap.parallel import World
+from thinkgap.schema import ProbeConfig, ProbeSolver, TrainConfig, TrainerConfig
 from thinkgap.tracking.progress import progress
 
 log = logging.getLogger(__name__)
@@ -31,7 +33,7 @@ _BLOCK_BYTES = 1 << 30
 
 def fit_places(
     cfg: TrainConfig, fit: Part, select: Part, conditions: Sequence[str], states: Sequence[str], folder: Path,
-    world: World, curve: Callable[[dict[str, float], int], None] | None = None,
+    world: World, logger: Logger | None = None,
 ) -> dict[Place, Fitted]:  # fmt: skip
     """Fit every condition at every state, or take up what is there.
 
@@ -43,7 +45,7 @@ def fit_places(
         states: which states are read.
         folder: where finished blocks are kept.
         world: the processes of this job; each fits every `world.size`-th block.
-        curve: called with the figures of an epoch, in the first process.
+        logger: Lightning's; gets the curves of this process's blocks.
 
     Returns:
         All places, in order; in every process.
@@ -54,20 +56,25 @@ def fit_places(
     """
     n_slots, d = int(fit.k.max()), fit.states(conditions[0], states[:1]).shape[-1]
     shared = blocks(conditions, states, len(fit), d, _BLOCK_BYTES)
+    left: list[int] = []
     if world.is_first:
         folder.mkdir(parents=True, exist_ok=True)
-        done = finished_blocks(folder, shared, d, n_slots)
-        if done:
-            log.info("%d of %d blocks of probes are there already", len(done), len(shared))
-    done = set(world.from_first(sorted(done) if world.is_first else []))
-    left = [number for number in range(len(shared)) if number not in done]
-    mine = world.share(left)
+        left = [number for number, places in enumerate(shared) if not _there(folder, number, places, d, n_slots)]
+        if len(left) < len(shared):
+            log.info("%d of %d blocks of probes are there already", len(shared) - len(left), len(shared))
+    mine = world.share(world.from_first(left))
     n_places = sum(len(shared[number]) for number in mine)
-    shown = cfg.trainer.progress and world.is_first
-    with progress(total=n_places, description=f"probes ({cfg.probe.solver.name})", unit="probe", enabled=shown) as bar:
+    trainer = replace(cfg.trainer, progress=cfg.trainer.progress and world.is_first)
+    # A bank shows a bar of its own, of steps.
+    shown = trainer.progress and cfg.probe.solver is ProbeSolver.exact
+    with progress(total=n_places, description="probes", unit="probe", enabled=shown) as bar:
+
+        def told(n: int) -> None:
+            bar.update(n)
+
         for number in mine:
             scratch = folder / f"fit-{number:03d}"
-            fitted = _fit_block(cfg, shared[number], fit, select, scratch, bar.update, world)
+            fitted = _fit_block(cfg, trainer, shared[number], fit, select, scratch, told, logger)
             write_block(folder, number, fitted)
             shutil.rmtree(scratch, ignore_errors=True)
     world.barrier()
@@ -82,16 +89,21 @@ def fit_places(
 
 def _fit_block(
     cfg: TrainConfig,
+    trainer: TrainerConfig,
     places: Sequence[Place],
     fit: Part,
     select: Part,
     scratch: Path,
-    tell: Callable[[int], object],
-    world: World,
+    tell: Callable[[int], None],
+    logger: Logger | None,
 ) -> list[Fitted]:
     if cfg.probe.solver is ProbeSolver.exact:
         return fit_block_exact(places, fit, select, cfg.probe, tell)
-    return fit_block_adamw(places, fit, select, cfg.probe, cfg.trainer, cfg.seed, scratch, tell, world=world)
+    return fit_block_adamw(places, fit, select, cfg.probe, trainer, cfg.seed, scratch, tell, logger=logger)
+
+
+def _there(folder: Path, number: int, places: Sequence[Place], d: int, n_slots: int) -> bool:
+    return read_block(folder, number, places, d, n_slots) is not None
 
 
 def control_fitter(cfg: ProbeConfig, n_slots: int) -> Fitter:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from probes.code import probes_digest
 from probes.compare import require_same_prompts
 from probes.features import Split, find_sources, load_config, read_split
 from probes.head import Readout, check_readout, copy_readout
@@ -154,13 +155,6 @@ def lora_fingerprint(cfg: TrainConfig, ready: Ready) -> dict[str, Any]:
         "evaluation": read_fingerprint(ready.evaluation.folder),
         "conditions": list(ready.trained),
         "rows": hashlib.sha256(json.dumps([record.key for record in ready.train.records]).encode()).hexdigest(),
-        "code": code_digest() + _own_digest(),
+        "code": code_digest() + probes_digest(),
         "libraries": {name: libraries[name] for name in ("peft", "pytorch-lightning", "torch")},
     }
-
-
-def _own_digest() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]

@@ -5,10 +5,13 @@ The same function serves the run itself and whoever makes a finished run's table
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from probes.controls.curves import curve_charts, curve_sheets
+from probes.controls.sheet import ConditionControls, control_sheet, selectivities
+from probes.controls.stored import CONTROLS_FOLDER, read_controls
 from probes.directions import cosine_sheets, fixed_sheets
 from probes.fits_file import Fits, read_fits
 from probes.headline import (
@@ -31,6 +34,8 @@ from thinkgap.readouts.table_text import to_csv
 from thinkgap.store.atomic import write_bytes, write_text
 
 REPORT_FILE = "linear_probes.md"
+PRINTED = ("linear_probes", "linear_probes_orders", "probe_layers", "probe_transfer", "probe_controls")
+"""Sheets that a run prints; all are in its folder."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,10 @@ class ProbeReport:
 
 
 def probe_report(
-    found: Predictions, fits: Fits, selectivity: Mapping[str, Estimate] | None = None, notes: Sequence[str] = ()
+    found: Predictions,
+    fits: Fits,
+    selectivity: Mapping[str, Estimate] | None = None,
+    controls: Sequence[ConditionControls] = (),
 ) -> ProbeReport:
     """Everything that predictions and fits say.
 
@@ -54,12 +62,12 @@ def probe_report(
         found: predictions of the run.
         fits: what was fitted and chosen.
         selectivity: condition -> accuracy minus that on the control task, if there was one.
-        notes: lines below the headline table, such as what was trained on.
+        controls: of each condition's probe.
     """
     own = headline_figures(found, fits)
     slots = slot_sheet(found, fits)
     sheets = (
-        headline_sheet(found, fits, selectivity, notes),
+        headline_sheet(found, fits, selectivity, fits.notes),
         *order_sheets(found, fits),
         *k_sheets(found, fits),
         slots,
@@ -67,25 +75,35 @@ def probe_report(
         *transfer_sheets(found, fits),
         *cosine_sheets(fits),
         *fixed_sheets(found, fits),
+        *control_sheet(controls),
+        *curve_sheets(controls),
     )
-    charts = (headline_chart(own), *slot_charts(slots), *profile_charts(found, fits))
+    charts = (headline_chart(own), *slot_charts(slots), *profile_charts(found, fits), *curve_charts(controls))
     said = probe_sentence(own, fits.study_state, fits.reference, selectivity)
     return ProbeReport(sheets, charts, transfer(found, fits), said)
 
 
-def report_of_probes(folder: Path, selectivity: Mapping[str, Estimate] | None = None) -> ProbeReport:
-    """`probe_report` of a finished run.
+def report_of_probes(folder: Path) -> ProbeReport:
+    """`probe_report` of a finished run, with the controls that it kept.
 
     Raises:
         StoreError: the folder holds no finished run of linear probes, or a damaged file.
     """
-    return probe_report(read_predictions(folder), read_fits(folder), selectivity)
+    fits = read_fits(folder)
+    controls = read_controls(folder / CONTROLS_FOLDER, fits.trained)
+    return probe_report(read_predictions(folder), fits, selectivities(controls), controls)
 
 
-def report_markdown(report: ProbeReport) -> str:
-    """The report as text; the sentence comes first after the headline table."""
-    headline, *others = map(sheet_markdown, report.sheets)
-    return "\n".join([headline, *([f"{report.sentence}\n"] if report.sentence else []), *others])
+def report_markdown(report: ProbeReport, shown: Collection[str] | None = None) -> str:
+    """The report as text; the sentence comes first after the headline table.
+
+    Args:
+        report: of a run.
+        shown: names of the sheets to show; None is all.
+    """
+    headline, *others = [sheet for sheet in report.sheets if shown is None or sheet.name in shown]
+    said = [f"{report.sentence}\n"] if report.sentence else []
+    return "\n".join([sheet_markdown(headline), *said, *map(sheet_markdown, others)])
 
 
 def write_report(folder: Path, report: ProbeReport) -> Path | None:

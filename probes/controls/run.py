@@ -5,8 +5,6 @@ Knows which controls were asked for and what each needs; the controls themselves
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -20,18 +18,14 @@ from probes.controls.priors import priors
 from probes.controls.scores import hits, source_order
 from probes.controls.sheet import ConditionControls, off
 from probes.controls.shuffled import refit_on_shuffled, shuffled_states
-from probes.controls.stored import from_json, to_json
+from probes.controls.stored import read_controls, stored_controls, write_controls
 from probes.heads import Fitted, Fitter, Place, rows_at
 from probes.part import Part
 from thinkgap import metrics
-from thinkgap.errors import StoreError
 from thinkgap.parallel import World
 from thinkgap.readouts.sheet import Missing
 from thinkgap.schema import ProbeConfig
-from thinkgap.store.atomic import write_text
 from thinkgap.tracking.progress import progress
-
-log = logging.getLogger(__name__)
 
 Parts = tuple[Part, Part, Part]
 """Fit, select, test."""
@@ -66,7 +60,7 @@ def run_controls(
     conditions = [name for name in parts[0].conditions if Place(name, cfg.state) in fitted]
     if world.is_first:
         folder.mkdir(parents=True, exist_ok=True)
-    left = world.from_first([name for name in conditions if _stored(folder, name) is None] if world.is_first else [])
+    left = world.from_first([name for name in conditions if stored_controls(folder, name) is None])
     mine = world.share(left)
     with progress(
         total=len(mine), description="controls", unit="condition", enabled=shown and world.is_first and bool(mine)
@@ -74,16 +68,10 @@ def run_controls(
         for name in mine:
             probe = fitted[Place(name, cfg.state)]
             found = _condition(cfg, parts, others, probe, fitter, seed)
-            write_text(_file(folder, name), json.dumps(to_json(found), indent=1))
+            write_controls(folder, found)
             bar.update(1)
     world.barrier()
-    controls = []
-    for name in conditions:
-        found = _stored(folder, name)
-        if found is None:
-            raise StoreError(f"{_file(folder, name)} is not there; run the same command again")
-        controls.append(found)
-    return controls
+    return read_controls(folder, conditions)
 
 
 def _condition(
@@ -122,23 +110,3 @@ def _condition(
         when("mdl", lambda: online_code(fit, select, name, state, fitter, seed, cfg.draws)),
         when("learning_curve", lambda: learning_curve(fit, select, test, name, state, fitter, seed)),
     )
-
-
-def _file(folder: Path, condition: str) -> Path:
-    return folder / f"{condition}.json"
-
-
-def _stored(folder: Path, condition: str) -> ConditionControls | None:
-    """Finished controls of a condition; None if there are none that can be read."""
-    file = _file(folder, condition)
-    if not file.exists():
-        return None
-    try:
-        found = from_json(json.loads(file.read_text(encoding="utf-8")))
-        if isinstance(found, ConditionControls):
-            return found
-        reason = "it holds something else"
-    except (ValueError, StoreError) as error:
-        reason = str(error)
-    log.warning("%s cannot be read (%s); its controls are fitted again", file, reason)
-    return None

@@ -45,6 +45,13 @@ class ConditionControls:
     learning_curve: tuple[CurvePoint, ...] | Missing
 
 
+def selectivities(controls: Sequence[ConditionControls]) -> dict[str, Estimate]:
+    """Condition -> selectivity, of those that had a control task."""
+    return {
+        one.condition: one.control_task.selectivity for one in controls if isinstance(one.control_task, ControlTask)
+    }
+
+
 _COLUMNS = (
     Column("condition", "condition", "text"),
     Column("control", "control", "text"),

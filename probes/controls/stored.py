@@ -6,8 +6,11 @@ Knows the types of controls by name, and nothing of what they mean.
 from __future__ import annotations
 
 import dataclasses
+import json
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from probes.controls.capacity import CapacityPoint
@@ -22,7 +25,12 @@ from probes.controls.shuffled import Shuffled
 from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate
 from thinkgap.readouts.sheet import Missing
+from thinkgap.store.atomic import write_text
 
+log = logging.getLogger(__name__)
+
+CONTROLS_FOLDER = "controls"
+"""In a run's folder: `CONDITION.json`, the finished controls of its probe."""
 _TYPES = {
     kind.__name__: kind
     for kind in (
@@ -81,3 +89,43 @@ def from_json(stored: Any) -> Any:
         return kind(**{key: from_json(value) for key, value in fields.items()})
     except TypeError as error:
         raise StoreError(f"{name}: {error}") from error
+
+
+def write_controls(folder: Path, controls: ConditionControls) -> None:
+    """Keep a condition's controls."""
+    write_text(_file(folder, controls.condition), json.dumps(to_json(controls), indent=1) + "\n")
+
+
+def read_controls(folder: Path, conditions: Sequence[str]) -> list[ConditionControls]:
+    """The controls of all conditions, in order.
+
+    Raises:
+        StoreError: those of a condition are not there, or cannot be read.
+    """
+    found = []
+    for name in conditions:
+        one = stored_controls(folder, name)
+        if one is None:
+            raise StoreError(f"{_file(folder, name)} is not there; run the same command again")
+        found.append(one)
+    return found
+
+
+def stored_controls(folder: Path, condition: str) -> ConditionControls | None:
+    """Finished controls of a condition; None if there are none that can be read."""
+    file = _file(folder, condition)
+    if not file.exists():
+        return None
+    try:
+        found = from_json(json.loads(file.read_text(encoding="utf-8")))
+        if isinstance(found, ConditionControls):
+            return found
+        reason = "it holds something else"
+    except (ValueError, StoreError) as error:
+        reason = str(error)
+    log.warning("%s cannot be read (%s)", file, reason)
+    return None
+
+
+def _file(folder: Path, condition: str) -> Path:
+    return folder / f"{condition}.json"

@@ -103,6 +103,14 @@ class WandbTracker:
 
                 self._run.log({f"images/{name}": wandb.Image(str(path))})
 
+    def lightning_logger(self) -> Any:
+        """Lightning's logger on this very run; None if nothing is logged."""
+        if self._run is None:
+            return None
+        from pytorch_lightning.loggers import WandbLogger
+
+        return WandbLogger(experiment=self._run)
+
     def finish(self, exit_code: int) -> None:
         """End the run; later calls do nothing."""
         run, self._run = self._run, None
