@@ -210,16 +210,62 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a response answers, so far as its analysis needs it: from a data set, or from somebody's own file."""
+
+    item_id: str
+    group_id: str
+    """Items that share a question, passage or image have the same group."""
+    dataset: str
+    space: AnswerSpace
+    problem: str
+    """The full problem text that the model saw: context, question and options, without the mode's lines."""
+    answer: str
+    """The right answer: its label (mcq), `yes` or `no` (bool), or the reference answer (open); empty if unknown."""
+    labels: tuple[str, ...] = ()
+    """Labels that were shown, one to a slot (mcq)."""
+    options: tuple[str, ...] = ()
+    """The options' texts in slot order (mcq)."""
+    parts: tuple[str, ...] = ()
+    """Context, question stem and each option apart, for the audit of copies; empty if they are not known apart."""
+    split: str = ""
+    subject: str = ""
+    area: str = ""
+    """Area of an MMLU subject, or whatever else groups subjects."""
+
+
+@dataclass(frozen=True)
 class Response:
-    """What came back from generation: raw channels first, then their reading as trace and answer."""
+    """What came back for one request, channel by channel and as it came."""
 
     content: str
+    """Visible text."""
     reasoning: str = ""
+    """Text of all reasoning channels, each text once."""
+    channels: Mapping[str, str] = field(default_factory=dict)
+    """Reasoning channel -> its text as it came: `reasoning`, `reasoning_content`, `reasoning_details`, `summary`, ..."""
     finish_reason: str = ""
-    usage: Mapping[str, int] = field(default_factory=dict)
-    trace: str = ""
-    answer: str = ""
-    status: ResponseStatus = "ok"
+    """As the server or the decoder said it: `stop`, `length`, `content_filter`, ...; empty if nobody said it."""
+    refusal: str = ""
+    """Text of a refusal channel."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    """Of the completion's tokens, those that were reasoning; None if nobody counted them."""
+    model: str = ""
+    """Id of the model that answered, as the server gives it."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question under one mode and what came back; the unit of the no-thinking analysis."""
+
+    question: Question
+    mode: str
+    """Name of the mode, such as `strict`; empty for a response from a file that does not say."""
+    thinking: Thinking
+    """What was asked of the thinking switch."""
+    response: Response
 
 
 @dataclass(frozen=True)
