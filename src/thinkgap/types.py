@@ -243,7 +243,7 @@ class Response:
     reasoning: str = ""
     """Text of all reasoning channels, each text once."""
     channels: Mapping[str, str] = field(default_factory=dict)
-    """Reasoning channel -> its text as it came: `reasoning`, `reasoning_content`, `reasoning_details`, `summary`, ..."""
+    """Reasoning channel -> its text as it came: `reasoning`, `reasoning_content`, `reasoning_details`, ..."""
     finish_reason: str = ""
     """As the server or the decoder said it: `stop`, `length`, `content_filter`, ...; empty if nobody said it."""
     refusal: str = ""

@@ -18,7 +18,8 @@ import wandb
 from tests.tracking import wandb_file
 from thinkgap.schema import LoggerConfig, WandbMode
 from thinkgap.tracking.wandb_mode import resolve_mode
-from thinkgap.tracking.wandb_run import WandbTracker, uniform_columns, wandb_run
+from thinkgap.tracking.wandb_columns import uniform_columns
+from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import numbers
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 from thinkgap.schema import LoggerConfig
 from thinkgap.store.redact import plain
+from thinkgap.tracking.wandb_columns import uniform_columns
 from thinkgap.tracking.wandb_mode import resolve_mode
 
 log = logging.getLogger(__name__)
@@ -182,30 +182,6 @@ def wandb_run(
             raise
         finally:
             tracker.finish(exit_code)
-
-
-def uniform_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
-    """Column names, and rows in which each column holds one type: W&B refuses mixed ones (wandb tables, trap 46).
-
-    A column of numbers, of booleans or of texts stays; any other is turned into text. None stays None.
-    """
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    as_text = set()
-    for column in columns:
-        kinds = {_kind(row[column]) for row in rows if row.get(column) is not None}
-        if len(kinds) > 1 or "other" in kinds:
-            as_text.add(column)
-    return columns, [
-        [str(v) if c in as_text and v is not None else v for c in columns for v in (row.get(c),)] for row in rows
-    ]
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, numbers.Real):
-        return "number"
-    return "text" if isinstance(value, str) else "other"
 
 
 def _start(mode: str, folder: Path, arguments: Mapping[str, Any]) -> Any:
