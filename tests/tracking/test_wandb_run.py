@@ -17,8 +17,8 @@ import wandb
 
 from tests.tracking import wandb_file
 from thinkgap.schema import LoggerConfig, WandbMode
-from thinkgap.tracking.wandb_mode import resolve_mode
 from thinkgap.tracking.wandb_columns import uniform_columns
+from thinkgap.tracking.wandb_mode import resolve_mode
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 
