@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from probes import train
+from tests.test_config import composed_train
 from thinkgap.cli import check_launch
 from thinkgap.errors import ConfigError, DataError, ProcessError
 from thinkgap.parallel import ALONE, World, in_world, start_world
@@ -116,6 +118,11 @@ def test_launches_by_torchrun_need_one_folder(
         return
     with pytest.raises(ConfigError, match=message):
         check_launch(arguments, environment)
+
+
+def test_adapters_are_trained_in_one_process(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="probe=lm_head_lora trains heads in one process: start it without torchrun"):
+        train(composed_train("probe=lm_head_lora"), tmp_path, None, World(1, 2))
 
 
 def test_a_process_that_has_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,7 +315,7 @@ def test_images_go_through(run: Callable[..., Finished], tmp_path: Path, picture
     ("overrides", "message"),
     [
         (["model=gpt_5_4"], "model=gpt_5_4 is served"),
-        (["trainer.devices=2"], "runs in one process"),
+        (["trainer.devices=2"], "this run has 1 processes, not 2"),
         (["evaluation.batch_size=0"], "evaluation.batch_size=0"),
         (["evaluation.permutations=0"], "evaluation.permutations=0: must be at least 1"),
         (["evaluation.batch_tokens=0"], "evaluation.batch_tokens=0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.scoring.prompts import groups
 from thinkgap.backends.load import load_backend
 from thinkgap.schema import Dtype, ModelConfig, Scoring
 from thinkgap.scoring.engine import Engine
-from thinkgap.scoring.verify import Comparison, Sample, compare, verify
+from thinkgap.scoring.verify import Comparison, Sample, Verified, compare, joined, verify
 from thinkgap.types import Reading
 
 
@@ -145,3 +146,21 @@ def test_a_comparison_by_hand() -> None:
     found = compare([one, impossible], [other, impossible])
     assert found == Comparison(2, found.largest_difference, flips=1, top_token_flips=1)
     assert found.largest_difference == pytest.approx(0.6)
+
+
+def test_parts_of_several_processes_become_one() -> None:
+    one = Verified(Comparison(3, 0.5, 1, 0), Comparison(3, 0.25, 0, 2), Comparison(3, 0.125, 1, 1))
+    other = Verified(Comparison(2, 0.75, 1, 1), Comparison(2, 0.0, 1, 0), Comparison(2, 0.5, 0, 0))
+    # 3 + 2 prompts; the larger difference; 1 + 1 flips; 0 + 1 flips of the top token; and so on
+    assert joined([one, None, other]) == Verified(
+        Comparison(5, 0.75, 2, 1), Comparison(5, 0.25, 1, 2), Comparison(5, 0.5, 1, 1)
+    )
+    assert joined([one]) == one
+    assert joined([None, None]) is None
+    assert [Verified.of(json.loads(json.dumps(part.as_dict()))) for part in (one, other)] == [one, other]
+
+
+def test_a_comparison_that_one_process_skipped_is_left_out() -> None:
+    one = Verified(Comparison(3, 0.5, 1, 0), Comparison(3, 0.25, 0, 2), Comparison(3, 0.125, 1, 1))
+    other = Verified(Comparison(2, 0.75, 0, 0), skipped="out of memory")
+    assert joined([one, other]) == Verified(Comparison(5, 0.75, 1, 0), skipped="out of memory")

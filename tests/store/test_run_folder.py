@@ -240,6 +240,28 @@ def test_order_of_arrival_does_not_matter(tmp_path: Path):
     assert folder.merge(ORDER).read_bytes() == other.merge(ORDER).read_bytes()
 
 
+def test_processes_that_join_write_beside_each_other(tmp_path: Path):
+    """Numbers go on from those of an earlier launch, whichever process wrote them, and no two files share a name."""
+    earlier = RunFolder(tmp_path)
+    earlier.open(FINGERPRINT)
+    earlier.write_shard([record("q0")], rank=1)
+    first, second = RunFolder(tmp_path), RunFolder(tmp_path)
+    assert first.open(FINGERPRINT) is True
+    assert first.next_shard == 1
+    second.join(first.next_shard)
+    written = [first.write_shard([record("q1")], 0), second.write_shard([record("q2")], 1)]
+    written += [second.write_shard([record("q3")], 1), first.write_shard([record("q4")], 0)]
+    assert [path.stem for path in written] == [
+        "part-r000-000001",
+        "part-r001-000001",
+        "part-r001-000002",
+        "part-r000-000002",
+    ]
+    assert {key[0] for key in first.finished_keys()} == {"q0", "q1", "q2", "q3", "q4"}
+    assert read_table(first.merge(("direct",))).num_rows == 5
+    assert not first.has_shards
+
+
 def test_a_folder_takes_one_process_at_a_time(tmp_path: Path):
     with (
         RunFolder(tmp_path).held(),

@@ -53,6 +53,10 @@ def test_third_parties_and_other_ranks_only_warn(root_logger: logging.Logger, ca
     setup_logging(rank=1)
     logging.getLogger("thinkgap.x").info("hello")
     assert capsys.readouterr().err == ""
+    logging.getLogger("thinkgap.x").error("lost")
+    line = capsys.readouterr().err
+    assert line.startswith("rank 1: ")
+    assert line.endswith("ERROR   thinkgap.x: lost\n")
 
 
 class Terminal(io.StringIO):
