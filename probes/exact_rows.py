@@ -1,0 +1,135 @@
+"""The rows of exact fits, turned so that X'X is diagonal: logits, residuals, gradients and curvature of many fits at once.
+
+A solution is `[P, J, D]` for `P` fits: slots are told apart by `J = K - 1` contrasts (softmax does not see what all slots
+share, and the penalty makes it zero), features by `D` directions, the last of which is the bias. Knows no penalty
+and no way of fitting.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_BLOCK = 128
+"""Columns of X'X computed at a time: only blocks on and above its diagonal are."""
+_LEAST = 1e-9
+"""Curvature below which a contrast counts as having this much: a step must stay finite where no row is in doubt."""
+
+
+class Curvature(NamedTuple):
+    """Eigenvalues and eigenvectors of the mean over rows of diag(p) - pp', in contrasts."""
+
+    values: Tensor
+    """`[P, J]`"""
+    vectors: Tensor
+    """`[P, J, J]`"""
+
+
+class TurnedRows:
+    """`n` rows of `d` standardised features, times the eigenvectors of X'X.
+
+    Rounding errors of a column are then as small as the column, so that float32 products resolve directions in which the
+    states hardly vary, and the bound of Boehning (1992) on the Hessian, with it the curvature that replaces the bound
+    here, is diagonal under every penalty.
+
+    Args:
+        x: `[n, d]`, float32; centred columns make the bias nearly independent of the weights, nothing else needs them.
+        gold: `[n]` int64, below K.
+        present: `[K, n]` bool: slots that a row has; None if every row has all.
+        n_slots: K, at least 2.
+        bias: whether there is one.
+    """
+
+    def __init__(self, x: Tensor, gold: Tensor, present: Tensor | None, n_slots: int, *, bias: bool) -> None:
+        n = len(x)
+        self.basis = eigenvectors(x)
+        """`[d, r]`, orthonormal; r is the smaller of n and d."""
+        self.n_directions = self.basis.shape[1]
+        """r, the directions that a penalty is on."""
+        self.across = torch.ones(self.n_directions + bias, n)
+        """`[D, n]`; the product of weights with this layout is twice as fast as with the other one."""
+        torch.mm(self.basis.T, x.T, out=self.across[: self.n_directions])
+        self.along = self.across.T.contiguous()
+        """`[n, D]`, the same numbers, for gradients."""
+        self.moments = torch.linalg.vector_norm(self.across, dim=1).square() / n
+        """`[D]`: mean square of each column."""
+        # An orthonormal basis of the slots' differences.
+        shared = torch.cat([torch.ones(n_slots, 1), torch.eye(n_slots)[:, 1:]], 1)
+        self.contrasts = torch.linalg.qr(shared)[0][:, 1:].contiguous()
+        self.right = torch.zeros(n_slots, n).scatter_(0, gold[None], 1.0)
+        """`[K, n]`: 1 at the right slot, else 0."""
+        self.none = torch.zeros(n_slots, n)
+        """`[K, n]`: logits of a solution of zeros."""
+        if present is not None:
+            self.none.masked_fill_(~present, float("-inf"))
+
+    def __len__(self) -> int:
+        return self.across.shape[1]
+
+    def project(self, solution: Tensor) -> Tensor:
+        """What a solution `[P, J, D]` adds to the logits `[P, K, n]`."""
+        n_fits, n_contrasts, _ = solution.shape
+        return self.contrasts @ (solution.flatten(0, 1) @ self.across).view(n_fits, n_contrasts, -1)
+
+    def residuals(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """See `residuals`."""
+        return residuals(logits, self.right)
+
+    def gradient(self, residuals: Tensor) -> Tensor:
+        """Of the mean cross-entropy, `[P, J, D]`, of residuals `[P, K, n]`."""
+        contrasts = self.contrasts.T @ residuals
+        n_fits, n_contrasts, n = contrasts.shape
+        return (contrasts.view(-1, n) @ self.along / n).view(n_fits, n_contrasts, -1)
+
+    def curvature(self, probabilities: Tensor) -> Curvature:
+        """How strongly the mean cross-entropy bends along each contrast at probabilities `[P, K, n]`."""
+        mean = -(probabilities @ probabilities.mT) / len(self)
+        mean.diagonal(dim1=1, dim2=2).add_(probabilities.mean(2))
+        values, vectors = torch.linalg.eigh(self.contrasts.T @ mean @ self.contrasts)
+        return Curvature(values.clamp_min(_LEAST), vectors)
+
+    def precondition(self, curvature: Curvature, ridge: Tensor, gradient: Tensor) -> Tensor:
+        """An approximate Hessian's inverse times `gradient` `[P, J, D]`; `ridge` `[P, 1, D]` is the penalty's part.
+
+        Rows' curvature and their states are taken as independent: mean(A kron zz') as mean(A) kron mean(zz'). Boehning's
+        bound has A's largest possible value in place of its mean, which is far too much where a fit is sure.
+        """
+        values, vectors = curvature
+        turned = vectors.mT @ gradient
+        return vectors @ turned.div_(torch.addcmul(ridge, values[..., None], self.moments))
+
+    def weights(self, solution: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights `[P, d, K]` on the features as they came, and biases `[P, K]`, whose sums over slots are 0."""
+        slots = self.contrasts @ solution
+        weight = self.basis @ slots[..., : self.n_directions].mT
+        if slots.shape[-1] == self.n_directions:
+            return weight, torch.zeros_like(slots[..., 0])
+        return weight, slots[..., -1]
+
+
+def residuals(logits: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities `[P, K, n]` of logits, and the same minus `right` `[K, n]`, which is 1 at the right slot, else 0.
+
+    The right slot's residual is minus the sum of the others': 1 - p loses all digits where a fit is sure.
+    """
+    probabilities = logits.softmax(1)
+    wrong = torch.addcmul(probabilities, probabilities, right, value=-1)
+    return probabilities, torch.addcmul(wrong, wrong.sum(1, keepdim=True), right, value=-1)
+
+
+def eigenvectors(x: Tensor) -> Tensor:
+    """Of X'X for `x` `[n, d]`: `[d, r]`, orthonormal, r the smaller of n and d; they span the rows of X.
+
+    Any orthonormal basis gives the same fit; this one makes it short.
+    """
+    n, d = x.shape
+    if n < d:
+        return torch.linalg.svd(x.double(), full_matrices=False)[2].T.float()
+    gram = torch.empty(d, d)
+    for start in range(0, d, _BLOCK):
+        columns = x[:, start : start + _BLOCK]
+        gram[start : start + _BLOCK, start:] = columns.T @ x[:, start:]
+    # Only the upper triangle is read.
+    return torch.linalg.eigh(gram.double(), UPLO="U")[1].float()
