@@ -66,14 +66,13 @@ def choose(settings: Sequence[Setting]) -> int:
 
 
 def blocks(conditions: Sequence[str], states: Sequence[str], n_rows: int, d: int, bytes_: int) -> list[list[Place]]:
-    """All places, a condition's states together, in blocks whose float32 states of `n_rows` fit into `bytes_`.
+    """All places in blocks, each of one condition, whose float32 states of `n_rows` fit into `bytes_`.
 
     A block holds at least one place. It depends on the data and the budget alone, not on the number of processes.
     """
-    per_place = max(1, 4 * n_rows * d)
-    size = max(1, bytes_ // per_place)
-    places = [Place(condition, state) for condition in conditions for state in states]
-    return [places[start : start + size] for start in range(0, len(places), size)]
+    size = max(1, bytes_ // max(1, 4 * n_rows * d))
+    places = [[Place(condition, state) for state in states] for condition in conditions]
+    return [own[start : start + size] for own in places for start in range(0, len(own), size)]
 
 
 class Rows(NamedTuple):

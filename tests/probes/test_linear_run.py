@@ -1,0 +1,189 @@
+"""`probe=linear` as a whole on tiny models: what it writes and prints, resume, features at hand, several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import probes
+import probes.fitting
+from probes.linear import run_linear
+from probes.predictions import STUDY, Probed, read_predictions
+from tests.conftest import ROOT
+from thinkgap.errors import ConfigError, StoreError
+from thinkgap.schema import TrainConfig
+from thinkgap.store.manifest import read_manifest
+
+Linear = Callable[..., TrainConfig]
+SMALL = ["probe.controls.mdl=false", "probe.controls.capacity=false", "probe.controls.learning_curve=false"]
+QUICK = [*SMALL, "probe.epochs=3", "probe.batch_size=8", "trainer=cpu", "probe.exact.penalties=[0.01,1.0]"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Files of a run in which no clock and no path is."""
+    names = {"predictions.parquet", "fits.json", "linear_probes.md", "roles.csv", "transfer.png", "fingerprint.json"}
+    found = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+        and (file.name in names or file.suffix in {".csv", ".safetensors"} or "controls" in file.parts)
+    }
+    assert names <= {Path(name).name for name in found}
+    return found
+
+
+@pytest.mark.parametrize("solver", ["adamw", "exact"])
+def test_a_run_prints_and_keeps_what_it_found(
+    linear: Linear, tmp_path: Path, capsys: pytest.CaptureFixture[str], solver: str
+) -> None:
+    cfg = linear(*QUICK, f"probe.solver={solver}", "probe.permutations=2")
+    report = run_linear(cfg, tmp_path / "run")
+    printed = capsys.readouterr().out
+    assert report is not None
+    for part in (
+        "### Linear probes",
+        "Gamma",
+        "best layer",
+        "selectivity",
+        "In short: ",
+        "### Transfer",
+        "control task",
+    ):
+        assert part in printed, part
+    names = {sheet.name for sheet in report.sheets}
+    assert {"linear_probes", "linear_probes_orders", "probe_layers", "probe_transfer", "probe_controls"} <= names
+    assert names <= {file.stem for file in (tmp_path / "run").glob("*.csv")}
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest["splits"]["fit"]["items"] == 12
+    assert manifest["finished"]
+    found = read_predictions(tmp_path / "run")
+    assert len(found) == 24
+    assert {one.state for one in found.probes} == {"embeddings", "layer_0", "layer_1", "layer_2", "final_norm"}
+    # What was saved says of the captured test run what the table says.
+    run = Path(manifest["features"][-1])
+    saved = probes.load(tmp_path / "run" / "probes" / "direct" / "study")
+    rows = saved.read_run(run, "direct").sort_values(["item_id", "presentation"])
+    assert rows.item_id.tolist() == found.item_id.tolist()
+    assert rows.probe_slot.tolist() == found.probes[Probed("direct", "direct", STUDY, "final_norm")].tolist()
+    assert rows.pred_slot.tolist() == found.native["direct"].tolist()
+
+
+def test_with_features_at_hand_the_model_is_never_loaded(
+    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "first")
+
+    def refuse(*_arguments: Any, **_named: Any) -> Any:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr("probes.captures.load_model", refuse)
+    monkeypatch.setattr("thinkgap.backends.load.load_backend", refuse)
+    run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "second")
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+@pytest.mark.parametrize("solver", ["adamw", "exact"])
+def test_a_killed_run_goes_on_and_ends_the_same(
+    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solver: str
+) -> None:
+    cfg = linear(*QUICK, f"probe.solver={solver}")
+    run_linear(cfg, tmp_path / "whole")
+    written = probes.fitting.write_block
+    blocks: list[int] = []
+
+    def dies(folder: Path, number: int, fitted: Any) -> None:
+        if len(blocks) == 1:
+            raise KeyboardInterrupt
+        blocks.append(number)
+        written(folder, number, fitted)
+
+    monkeypatch.setattr("probes.fitting.write_block", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run_linear(cfg, tmp_path / "killed")
+    assert blocks == [0], "one of the two blocks was kept"
+    fitted: list[int] = []
+    monkeypatch.setattr("probes.fitting.write_block", lambda *given: (fitted.append(given[1]), written(*given)))
+    run_linear(cfg, tmp_path / "killed")
+    assert fitted == [1], "only what was left is fitted"
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert not list((tmp_path / "killed").rglob("*.ckpt"))
+
+
+def test_a_folder_of_other_settings_is_refused(linear: Linear, tmp_path: Path) -> None:
+    run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "run")
+    with pytest.raises(StoreError, match=r"other settings.*hydra\.run\.dir(.|\n)*probe\.bias"):
+        run_linear(linear(*QUICK, "probe.solver=exact", "probe.bias=false"), tmp_path / "run")
+
+
+def test_one_condition_alone_has_no_gamma_and_says_so(
+    linear: Linear, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_linear(linear(*QUICK, "probe.solver=exact", "trigger=direct"), tmp_path / "run")
+    assert "Gamma" in capsys.readouterr().out
+    stored = json.loads((tmp_path / "run" / "fits.json").read_text())
+    assert stored["conditions"] == ["direct"]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("probe.epochs=0", "probe.epochs=0: must be at least 1"),
+        ("probe.permutations=0", "probe.permutations=0: must be at least 1"),
+        ("probe.exact.penalties=[]", "probe.exact.penalties=[]: give one or more"),
+        ("probe.exact.penalties=[1.0,1.0]", "name each value once"),
+        ("probe.adamw.learning_rates=[-1.0]", "numbers above 0"),
+        ("probe.adamw.weight_decays=[-1.0]", "numbers from 0 up"),
+        ("probe.conditions=[]", "probe.conditions=[] fits nothing"),
+        ("probe.conditions=[nope]", "nope"),
+        ("probe.states=[layer_9]", "layer_9"),
+        ("probe.state=layer_9", "layer_9"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(linear: Linear, tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises((ConfigError, StoreError)) as refused:
+        run_linear(linear(*QUICK, override), tmp_path / "run")
+    assert message in str(refused.value)
+
+
+def test_two_processes_give_the_bytes_of_one(
+    tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Extraction and heads are shared out by torchrun; every reported figure is the same, byte for byte."""
+    settings = ["model=local", f"model.path={tiny_model('llama')}", "dataset=toy_facts", "dataset.limit=13"]
+    settings += ["trigger=let_me_think", "logger=none", "probe.examples=13", "probe.select_examples=12", *QUICK]
+    command = [str(ROOT / "train.py"), *settings]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "LOCAL_", "RANK"))}
+    variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+
+    def launch(name: str, *launcher: str) -> dict[str, bytes]:
+        own = {"RUN_ID": name, "THINKGAP_CACHE": str(tmp_path / f"{name}_cache")}
+        own |= {"THINKGAP_CELLS": str(tmp_path / f"{name}_cells"), "THINKGAP_CAPTURES": str(tmp_path / f"{name}_runs")}
+        done = subprocess.run(
+            [sys.executable, *launcher, *command], cwd=tmp_path, env=variables | own, capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("### Linear probes:") == 1, "one process talks"
+        (folder,) = tmp_path.glob(f"outputs/train/{name}")
+        found = contents(folder)
+        del found["fingerprint.json"]  # it names the folder of the cells
+        return found
+
+    one = launch("one")
+    two = launch("two", "-m", "torch.distributed.run", "--nproc-per-node", "2")
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == []
+
+
+def test_a_probe_without_bias_has_none(linear: Linear, tmp_path: Path) -> None:
+    run_linear(linear(*QUICK, "probe.solver=exact", "probe.bias=false"), tmp_path / "run")
+    bias = probes.load(tmp_path / "run" / "probes" / "direct" / "best").probe.bias
+    assert torch.equal(bias, torch.zeros_like(bias))
