@@ -15,7 +15,7 @@ from probes.roles import Pool, cuts
 from probes.runs import Run, items_of_run, open_run
 from probes.splits import first_items, share_out
 from thinkgap.data import load_dataset_items
-from thinkgap.errors import DataError, StoreError
+from thinkgap.errors import ConfigError, DataError, StoreError
 from thinkgap.schema import TrainConfig
 from thinkgap.types import Item
 
@@ -61,9 +61,9 @@ def fill_pools(cfg: TrainConfig, pools: list[Pool], world: Any = None) -> list[F
         for dataset in pool.datasets(cfg):
             try:
                 loaded = load_dataset_items(dataset)
-            except DataError as error:
+            except (ConfigError, DataError) as error:
                 names = ", ".join(f"probe.{role}" for role in pool.roles)
-                raise DataError(f"{names} ({pool.source}): {error}") from error
+                raise type(error)(f"{names} ({pool.source}): {error}") from error
             read.append((dataset, {item.id: item for item in loaded.items}))
         runs = tuple(captures.get(capture_of(cfg, dataset), list(items.values())) for dataset, items in read)
         filled.append(FilledPool(pool, runs, tuple(items for _, items in read)))

@@ -1,8 +1,8 @@
 """What stands between the command line and Hydra: short forms, and errors that name the nearest option.
 
-`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path, and `probe.fit=train[image]`
-need not be quoted. An unknown group option or key is refused here, because Hydra's own message does not say which name
-was meant. Imports nothing heavy.
+`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path; `probe.fit=train[image]` needs
+no quotes. An unknown group option or key is refused here, because Hydra's own message does not say which name was
+meant. Imports nothing heavy.
 """
 
 from __future__ import annotations

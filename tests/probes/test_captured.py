@@ -19,6 +19,7 @@ from probes.captured import Captured, parts
 from probes.part import Part
 from probes.random_weights import with_random_weights
 from probes.reader import reader_of
+from probes.runs import require_states
 from tests.test_config import composed
 from thinkgap.errors import ConfigError, DataError, StoreError
 from thinkgap.evaluation.native import run_native
@@ -93,14 +94,13 @@ def jsonl(folder: Path, **splits: list[dict[str, Any]]) -> list[str]:
     return ["dataset=jsonl", f"dataset.path={folder}", "dataset.limit=null"]
 
 
-def question(n: int, group: str | None = None) -> dict[str, Any]:
-    row = {"question": f"What is {n} and {n}?", "choices": [str(2 * n), str(n), "7"], "answer": n % 3}
-    return row | ({} if group is None else {"group": group})
+def question(n: int) -> dict[str, Any]:
+    return {"question": f"What is {n} and {n}?", "choices": [str(2 * n), str(n), "7"], "answer": n % 3}
 
 
 def test_a_pool_is_shared_out_by_group(linear: Linear, tmp_path: Path) -> None:
     # Two questions to a group, as those of one passage are.
-    made = [question(n) | {"context": f"Passage {n // 2}.", "group_id": f"passage {n // 2}"} for n in range(20, 60)]
+    made = [question(n) | {"group_id": f"passage {n // 2}"} for n in range(20, 60)]
     overrides = jsonl(tmp_path / "set", test=made)
     captured = parts(linear(*overrides, "probe.examples=null", "probe.select_examples=null"), tmp_path / "run")
     owner = {item: part.role for part in captured.parts for item in part.item_id}
@@ -244,9 +244,7 @@ def test_further_conditions_of_a_run_are_left_out_with_a_note(
 
 
 def test_a_width_of_its_own_is_refused(linear: Linear, tmp_path: Path) -> None:
-    from probes.runs import require_states
-
-    captured = parts(linear(), tmp_path)
+    captured = parts(linear("probe.select=train"), tmp_path)
     (run,) = reader_of(captured.fit).runs
     (other,) = reader_of(captured.test).runs
     other.features.d = 128
@@ -255,13 +253,14 @@ def test_a_width_of_its_own_is_refused(linear: Linear, tmp_path: Path) -> None:
 
 
 def test_the_hash_of_a_prompt_is_of_no_item(linear: Linear, tmp_path: Path) -> None:
-    first = parts(linear(), tmp_path / "a").prompt_hash
+    shared = ["probe.fit=test", "probe.select=test", "dataset.limit=30", "probe.states=[layer_0]"]
+    first = parts(linear(*shared), tmp_path / "a").prompt_hash
     assert set(first) == {"direct", "let_me_think"}
     assert len(set(first.values())) == 2
-    assert parts(linear("dataset.limit=13", "dataset.seed=3"), tmp_path / "b").prompt_hash == first
-    changed = parts(linear("prompt.instruction=Answer."), tmp_path / "c").prompt_hash
+    assert parts(linear(*shared, "dataset.limit=31", "dataset.seed=3"), tmp_path / "b").prompt_hash == first
+    changed = parts(linear(*shared, "prompt.instruction=Answer."), tmp_path / "c").prompt_hash
     assert all(changed[name] != first[name] for name in first)
-    placed = parts(linear("trigger.placement=assistant"), tmp_path / "d").prompt_hash
+    placed = parts(linear(*shared, "trigger.placement=assistant"), tmp_path / "d").prompt_hash
     assert placed["let_me_think"] != first["let_me_think"]
 
 
@@ -273,7 +272,7 @@ def test_the_hash_of_a_prompt_is_of_no_item(linear: Linear, tmp_path: Path) -> N
         (["probe.permutations=0"], ConfigError, "probe.permutations=0: must be at least 1"),
         (["probe.examples=0"], ConfigError, "probe.examples=0: must be at least 1"),
         (["probe.examples=4"], DataError, "4 fit questions are fewer than the 5 slots"),
-        (["probe.fit=dev"], (ConfigError, DataError), "toy_facts has no split 'dev'"),
+        (["probe.fit=dev"], ConfigError, r"probe.fit \(dev\): toy_facts has no split 'dev'"),
         (
             ["probe.fit=test", "probe.select=test", "dataset.limit=1"],
             DataError,
@@ -351,7 +350,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_own_cache")
 def test_mmlu_has_no_train_split(linear: Linear, shared_data: Path, tmp_path: Path) -> None:
-    real = ["dataset=mmlu", f"dataset.path={shared_data / 'mmlu'}", "probe.shared=drop", "probe.states=[layer_0]"]
+    real = ["dataset=mmlu", f"dataset.path={shared_data / 'mmlu'}", "probe.shared=drop", "trigger=direct"]
     captured = parts(linear(*real, "dataset.limit=40"), tmp_path / "shared")
     assert [captured.splits[role].source for role in ("fit", "select", "test")] == ["test", "validation", "test"]
     assert captured.fit.n_questions <= 12

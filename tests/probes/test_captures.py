@@ -20,7 +20,7 @@ import probes.captures
 from probes.capture_key import capture_facts, checkpoint_facts, facts_digest
 from probes.capture_run import capture_of, wanted_states
 from probes.captures import Captures
-from probes.runs import Run
+from probes.runs import Run, open_run
 from tests.test_config import composed
 from thinkgap.backends.locate import Checkpoint
 from thinkgap.data import load_dataset_items
@@ -77,9 +77,8 @@ def test_a_capture_is_found_again_without_the_model(
     assert f"features present: llama on toy_facts (test), 12 items, in {made.folder}" in caplog.text
     assert found.folder == made.folder
     assert torch.equal(states(found), states(made))
-    other = [*asked(linear())]
     with pytest.raises(AssertionError, match="a model was loaded"):
-        Captures().get(other[0], other[1])
+        Captures().get(*asked(linear()))
 
 
 def test_states_are_those_of_an_evaluation(linear: Linear, tmp_path: Path) -> None:
@@ -90,7 +89,7 @@ def test_states_are_those_of_an_evaluation(linear: Linear, tmp_path: Path) -> No
     overrides += ["trigger=let_me_think", "evaluation.capture.enabled=true", "evaluation.capture.embeddings=true"]
     overrides += ["evaluation.capture.final_norm=true", f"paths.cells_dir={tmp_path / 'other'}"]
     run_native(composed(*overrides), tmp_path / "run")
-    own = probes.runs.open_run(tmp_path / "run")
+    own = open_run(tmp_path / "run")
     assert own.rows.equals(run.rows)
     assert torch.allclose(states(own), states(run), atol=1e-4)
 
@@ -271,9 +270,7 @@ def test_a_hub_id_that_is_not_in_the_cache_is_loaded_to_know_it(
     assert folders == [made.folder.name]
 
 
-def test_a_dated_template_is_captured_once_a_day(
-    linear: Linear, tiny_model: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_dated_template_is_captured_once_a_day(linear: Linear, tmp_path: Path) -> None:
     plain_cfg = linear()
     assert capture_facts(*asked(plain_cfg), {})["date"] is None
     folder = tmp_path / "dated"

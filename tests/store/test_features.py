@@ -24,6 +24,23 @@ from thinkgap.store.states import DTYPES
 ITEMS = tuple(f"q{number}" for number in range(7))
 
 
+def test_states_can_be_required_without_reading_them(tmp_path: Path):
+    scored = fill(tmp_path)
+    features = Features.open(tmp_path)
+    features.require(digests(scored), NAMES[:1])
+    with pytest.raises(StoreError, match="lacks .* of 1 of 2 prompts; the first is missing"):
+        features.require([digests(scored)[0], "missing"])
+    with pytest.raises(StoreError, match="holds no state 'layer_99'"):
+        features.require(digests(scored), ["layer_99"])
+    for file in tmp_path.glob("*.safetensors"):
+        data = bytearray(file.read_bytes())
+        data[-1] ^= 1
+        file.write_bytes(data)
+    features.require(digests(scored))  # each file is compared with its digest once
+    with pytest.raises(StoreError, match="is damaged"):
+        Features.open(tmp_path).require(digests(scored))
+
+
 def digests(scored: Sequence[Scored]) -> list[str]:
     return [cell.prompt.sha256 for cell in scored]
 
