@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -157,7 +158,7 @@ def minimise(rows: TurnedRows, ridge: Tensor, start: Tensor, *, tolerance: float
     for iteration in range(max_iterations + 1):
         curvature = rows.curvature(fits.probabilities)
         gradient = torch.addcmul(fits.loss_gradient, fits.ridge, fits.solution)
-        step = pairs.times(gradient, lambda given, at=curvature: rows.precondition(at, fits.ridge, given)).neg_()
+        step = pairs.times(gradient, partial(rows.precondition, curvature, fits.ridge)).neg_()
         # The step to come stands for the way that is left.
         moved = pairs.moved(iteration // 8).view_as(step) + step
         settled = (_length(moved[..., :n_weights]) <= SETTLED * _length(fits.solution[..., :n_weights])) & (
@@ -180,30 +181,29 @@ def _advance(rows: TurnedRows, fits: _Fits, pairs: Pairs, step: Tensor, gradient
     towards = rows.project(step)
     start_slope = (gradient * step).sum((1, 2))
     penalty_slope, penalty_bend = (fits.ridge * fits.solution * step).sum((1, 2)), (fits.ridge * step**2).sum((1, 2))
-    length = torch.ones(len(step))
+    # Newton's method in one dimension, which costs no product with the data, held between lengths that are too short
+    # and too long.
+    length = (-start_slope / (rows.bend(fits.probabilities, towards) + penalty_bend)).clamp(0.1, 2.0)
     low, high = torch.zeros_like(length), torch.full_like(length, math.inf)
-    for trial in range(_TRIALS):
+    for trials_left in reversed(range(_TRIALS)):
         logits = torch.addcmul(fits.logits, towards, length[:, None, None])
-        probabilities, residuals = rows.residuals(logits)
-        slope = (residuals * towards).sum((1, 2)) / len(rows) + penalty_slope + length * penalty_bend
+        probabilities, wrong = rows.residuals(logits)
+        slope = (wrong * towards).sum((1, 2)) / len(rows) + penalty_slope + length * penalty_bend
         unfit = slope.abs() > _SLOPE * start_slope.abs()
-        if trial + 1 == _TRIALS or not bool(unfit.any()):
-            break
-        # Newton's method in one dimension, held between lengths that are too short and too long.
-        mean = (probabilities * towards).sum(1, keepdim=True)
-        bend = (probabilities * (towards - mean).square_()).sum((1, 2)) / len(rows) + penalty_bend
+        if not trials_left or not bool(unfit.any()):
+            # A fit that found no length stays where it is and ends.
+            fits.stuck = unfit
+            taken = torch.where(unfit, 0.0, length)[:, None, None] * step
+            loss_gradient = rows.gradient(wrong)
+            pairs.add(taken, loss_gradient - fits.loss_gradient + fits.ridge * taken)
+            fits.solution = fits.solution + taken
+            fits.loss_gradient, fits.logits, fits.probabilities = loss_gradient, logits, probabilities
+            return
         low, high = torch.where(slope < 0, length, low), torch.where(slope > 0, length, high)
-        guess = length - slope / bend.clamp_min(1e-30)
+        guess = length - slope / (rows.bend(probabilities, towards) + penalty_bend)
         between = torch.where(high.isinf(), 4 * length, (low + high) / 2)
         guess = torch.where((guess > low) & (guess < high) & (guess < 4 * length), guess, between)
         length = torch.where(unfit, guess, length)
-    # A fit that found no length stays where it is and ends.
-    fits.stuck = unfit
-    taken = torch.where(unfit, 0.0, length)[:, None, None] * step
-    loss_gradient = rows.gradient(residuals)
-    pairs.add(taken, loss_gradient - fits.loss_gradient + fits.ridge * taken)
-    fits.solution = fits.solution + taken
-    fits.loss_gradient, fits.logits, fits.probabilities = loss_gradient, logits, probabilities
 
 
 def _length(vectors: Tensor) -> Tensor:
