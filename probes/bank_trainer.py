@@ -19,7 +19,7 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
-from thinkgap.errors import StoreError
+from thinkgap.errors import StoreError, ThinkgapError
 from thinkgap.evaluation.predict import make_trainer
 from thinkgap.schema import TrainerConfig
 from thinkgap.store.atomic import remove_temporaries, write_bytes
@@ -62,7 +62,7 @@ def bank_trainer(
         devices=_own_device(cfg),
         num_nodes=1,
         strategy="auto",
-        # Under torchrun, Lightning would otherwise ask for as many devices as there are processes.
+        # One device needs no cluster. Slurm's environment would answer its signals with checkpoints and requeued jobs.
         plugins=[LightningEnvironment(), _CheckpointFile()],
         logger=logger or False,
         enable_checkpointing=folder is not None,
@@ -98,15 +98,16 @@ class _Bar(pl.Callback):
         """Count a step."""
         self.bar.update(1)
 
-    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
-        """Say how to go on."""
-        if trainer.checkpoint_callback is not None:
-            log.warning("interrupted; the same command with this run's hydra.run.dir goes on after the last epoch")
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Close it."""
+        self.bar.close()
 
-    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Close it, also after an error."""
-        if hasattr(self, "bar"):
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """Close it, and say how to go on, unless the error does."""
+        if hasattr(self, "bar"):  # not if a checkpoint could not be taken
             self.bar.close()
+        if trainer.checkpoint_callback is not None and not isinstance(exception, ThinkgapError):
+            log.warning("interrupted; the same command with this run's hydra.run.dir goes on after the last epoch")
 
 
 class _CheckpointFile(TorchCheckpointIO):

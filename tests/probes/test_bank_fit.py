@@ -138,6 +138,17 @@ def test_the_best_epoch_is_kept_when_later_ones_are_worse() -> None:
     assert same([result], fit_block_adamw([place], fit, select, replace(cfg, epochs=best[0]), CPU, 0))
 
 
+def test_the_told_fit_loss_counts_rows_not_batches() -> None:
+    """A rate that moves nothing: every row costs ln k, also the ten rows of the last batch (90 = 5 x 16 + 10)."""
+    told: list[Tensor] = []
+    cfg = settings(epochs=2, learning_rates=[1e-12], weight_decays=[0.0])
+    fit_block_adamw(PLACES[:2], FIT, SELECT, cfg, CPU, 0, curve=lambda _epoch, fit_loss, *_: told.append(fit_loss))
+    expected = torch.full((2, 1), float(FIT.k.double().log().mean()), dtype=torch.float64)
+    for found in told:
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    assert len(told) == 2
+
+
 def test_the_setting_is_chosen_by_selection_accuracy() -> None:
     """A rate that moves no weight to speak of cannot win where there is a signal."""
     for result in fitted(learning_rates=[1e-7, 0.05], weight_decays=[0.0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from probes import bank_trainer
 from probes.bank_fit import fit_block_adamw
 from tests.probes.test_bank_fit import CPU, FIT, PLACES, SELECT, fitted, same, settings
 from thinkgap.errors import StoreError
+from thinkgap.schema import TrainerConfig
 
 
 class Killed(Exception):
@@ -142,6 +144,45 @@ def test_under_torchrun_each_process_fits_alone(tmp_path: Path, monkeypatch: pyt
     assert vars(rank_zero_only)["rank"] == 1
 
 
+def test_slurms_signals_are_left_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lightning would answer SIGUSR1 with a checkpoint in the working folder and a requeued job."""
+    for name, value in {"SLURM_NTASKS": "2", "SLURM_JOB_NAME": "probes", "SLURM_PROCID": "1"}.items():
+        monkeypatch.setenv(name, value)
+    before, found = signal.getsignal(signal.SIGUSR1), []
+    curve = lambda *_: found.append(signal.getsignal(signal.SIGUSR1))  # noqa: E731
+    fit_block_adamw(PLACES[:1], FIT, SELECT, settings(epochs=1), CPU, 0, curve=curve)
+    assert found == [before]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "variables", "n_gpus", "expected"),
+    [
+        ("auto", {"LOCAL_RANK": "1"}, 4, [1]),
+        ("gpu", {"LOCAL_RANK": "3"}, 2, [1]),
+        ("gpu", {"SLURM_LOCALID": "2"}, 4, [2]),
+        ("gpu", {"LOCAL_RANK": "1"}, 1, [0]),
+        ("auto", {}, 4, [0]),
+        ("auto", {"LOCAL_RANK": "1"}, 0, 1),
+        ("cpu", {"LOCAL_RANK": "1"}, 4, 1),
+    ],
+)
+def test_each_process_takes_its_own_gpu(
+    accelerator: str,
+    variables: dict[str, str],
+    n_gpus: int,
+    expected: int | list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One visible GPU in each process, as Slurm may give them, is number 0 for all."""
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    monkeypatch.delenv("SLURM_LOCALID", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: n_gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_gpus)
+    assert bank_trainer._own_device(TrainerConfig(accelerator=accelerator)) == expected
+
+
 class _Notes(Logger):
     """Keeps what it is told."""
 
@@ -179,6 +220,30 @@ def test_a_logger_is_told_a_few_figures_by_epoch(tmp_path: Path) -> None:
     assert last == {
         f"{one.place.condition}/{one.place.state}/select_accuracy": one.setting.select_accuracy for one in result
     }
+
+
+class _Steps:
+    """A bar that can be looked at."""
+
+    def __init__(self, made: dict[str, Any]) -> None:
+        self.made, self.done, self.closed = made, 0, False
+
+    def update(self, n: int) -> None:
+        self.done += n
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_the_bar_counts_steps_and_is_closed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six batches of 16 of 90 rows, five epochs: 30 steps; killed while the third ends, resumed after the second."""
+    bars: list[_Steps] = []
+    monkeypatch.setattr(bank_trainer, "progress", lambda **made: bars.append(_Steps(made)) or bars[-1])
+    epochs_of(tmp_path, stop=3)
+    epochs_of(tmp_path)
+    assert [bar.closed for bar in bars] == [True, True]
+    assert [(bar.made["total"], bar.made["initial"], bar.done) for bar in bars] == [(30, 0, 18), (30, 12, 18)]
+    assert bars[0].made["description"] == "direct layer_0 and 5 more"
 
 
 def test_torchs_own_switch_is_left_as_it_was() -> None:
