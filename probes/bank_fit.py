@@ -24,6 +24,7 @@ from probes.heads import Fitted, Place, Setting, choose
 from probes.linear_probe import LinearProbe
 from probes.part import Part
 from thinkgap.errors import ConfigError, StoreError
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import ProbeConfig, TrainerConfig
 
 Curve = Callable[[int, Tensor, Tensor, Tensor], None]
@@ -143,6 +144,7 @@ def fit_block_adamw(
     tell: Callable[[int], None] = lambda n_places: None,
     curve: Curve | None = None,
     logger: Logger | None = None,
+    world: World = ALONE,
 ) -> list[Fitted]:
     """Fit every setting of `cfg.adamw` at every place of a block, and choose one for each place.
 
@@ -160,6 +162,7 @@ def fit_block_adamw(
         tell: told the number of places when they are done.
         curve: told of each epoch.
         logger: gets `fit_loss` (mean over heads) and `{condition}/{state}/select_accuracy` (best so far) by epoch.
+        world: the processes of the job; nothing passes between them.
 
     Returns:
         One result for each place, in their order.
@@ -190,7 +193,7 @@ def fit_block_adamw(
     steps = range(-(-len(rows) // cfg.batch_size))
     name = f"{places[0].condition} {places[0].state}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")
     with determinism():
-        lightning = bank_trainer(trainer, cfg.epochs, len(steps), name, folder, logger)
+        lightning = bank_trainer(trainer, world, cfg.epochs, len(steps), name, folder, logger)
         resumed = "last" if folder is not None and (folder / CHECKPOINT).exists() else None
         lightning.fit(module, steps, ckpt_path=resumed, weights_only=True)
     best = module.best

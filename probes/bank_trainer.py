@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
 from thinkgap.errors import StoreError, ThinkgapError
-from thinkgap.evaluation.predict import make_trainer
+from thinkgap.evaluation.predict import fit_trainer
+from thinkgap.parallel import World
 from thinkgap.schema import TrainerConfig
 from thinkgap.store.atomic import remove_temporaries, write_bytes
 from thinkgap.tracking.progress import progress
@@ -32,12 +32,19 @@ CHECKPOINT = f"{ModelCheckpoint.CHECKPOINT_NAME_LAST}{ModelCheckpoint.FILE_EXTEN
 
 
 def bank_trainer(
-    cfg: TrainerConfig, epochs: int, n_steps: int, name: str, folder: Path | None, logger: Logger | None
+    cfg: TrainerConfig,
+    world: World,
+    epochs: int,
+    n_steps: int,
+    name: str,
+    folder: Path | None,
+    logger: Logger | None,
 ) -> pl.Trainer:
     """A Trainer that fits on one device and talks to no other process, whatever started this one.
 
     Args:
         cfg: accelerator and bar.
+        world: the processes of the job; the fit is on this one's device.
         epochs: to fit.
         n_steps: of an epoch.
         name: shown beside the bar.
@@ -56,13 +63,10 @@ def bank_trainer(
         callbacks.append(
             ModelCheckpoint(folder, name_of_last, enable_version_counter=False, save_on_train_epoch_end=True)
         )
-    return make_trainer(
+    return fit_trainer(
         cfg,
+        world,
         callbacks,
-        devices=_own_device(cfg),
-        num_nodes=1,
-        strategy="auto",
-        # One device needs no cluster. Slurm's environment would answer its signals with checkpoints and requeued jobs.
         plugins=[LightningEnvironment(), _CheckpointFile()],
         logger=logger or False,
         enable_checkpointing=folder is not None,
@@ -71,14 +75,6 @@ def bank_trainer(
         # because it fills all new memory.
         deterministic=cfg.accelerator != "cpu" and torch.accelerator.is_available(),
     )
-
-
-def _own_device(trainer: TrainerConfig) -> int | list[int]:
-    """One device; of several GPUs the one that torchrun or Slurm gave to this process."""
-    if trainer.accelerator == "cpu" or not torch.cuda.is_available():
-        return 1
-    local = int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", 0)))
-    return [local % torch.cuda.device_count()]
 
 
 class _Bar(pl.Callback):

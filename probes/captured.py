@@ -5,8 +5,6 @@ Puts together what pools, runs and leakage say, and refuses what does not belong
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +19,7 @@ from probes.head_rows import HeadRows, read_head_rows
 from probes.leakage import without_shared
 from probes.part import Part
 from probes.pools import RoleItems, deal, fill_pools
+from probes.prompt_hash import facts_hash, prompt_facts
 from probes.reader import take_part
 from probes.roles import find_pools
 from probes.runs import Run
@@ -182,14 +181,9 @@ def _text_only(
 
 def _prompt_hash(condition: str, runs: Sequence[Run]) -> str:
     """Digest of all that a condition's prompts have in common; label tokens are those of all runs, by label."""
-    told = [next(one for one in run.manifest["conditions"] if one["name"] == condition) for run in runs]
+    told = [prompt_facts(run.manifest, condition) for run in runs]
     label_ids = {label: ids for one in told for label, ids in one["label_ids"].items()}
-    facts = {
-        "condition": {key: told[0][key] for key in ("text", "placement", "thinking")},
-        "prompt": runs[0].manifest["config"]["prompt"],
-        "label_ids": label_ids,
-    }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return facts_hash({**told[0], "label_ids": label_ids})
 
 
 def _counts(source: str, part: Part) -> SplitCounts:

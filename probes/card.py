@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from probes.compare import MODEL_FIELDS
 from probes.heads import Place
 from probes.prompt_hash import facts_hash, prompt_facts
 from thinkgap.metrics import Estimate
@@ -20,8 +21,6 @@ from thinkgap.store.manifest import library_versions
 SCHEMA = 1
 """Of card.json and of the tensors beside it."""
 NORMALISATION = "mean and population SD of each feature over the fit split"
-_MODEL = ("class", "revision", "quantization", "vocab_size")
-"""What tells models apart; not the number type, as in `probes.compare`."""
 _HEAD = """---
 library_name: thinkgap
 tags: [thinkgap, linear-probe]
@@ -149,7 +148,7 @@ def make_card(
     return Card(
         role=role,
         model_name=manifest["config"]["model"]["name"],
-        model={key: manifest["model"].get(key) for key in _MODEL},
+        model={key: manifest["model"].get(key) for key in MODEL_FIELDS},
         condition=place.condition,
         state=place.state,
         layer=int(number) if number.isdigit() else None,

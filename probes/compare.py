@@ -11,8 +11,9 @@ from typing import Any
 
 from thinkgap.errors import StoreError
 
-_MODEL = ("class", "revision", "quantization", "vocab_size")
-"""Not the number type: half-precision states can be read by the same weights in float32, and are checked."""
+MODEL_FIELDS = ("class", "revision", "quantization", "vocab_size")
+"""What tells models apart. Not the number type: half-precision states can be read by the same weights in float32, and
+are checked."""
 _CONDITION = ("text", "placement", "thinking")
 
 
@@ -28,7 +29,7 @@ def require_model(name: str, now: Mapping[str, Any], folder: Path, stored: Mappi
     Raises:
         StoreError: the first field that differs.
     """
-    for key in _MODEL:
+    for key in MODEL_FIELDS:
         if stored.get(key) != now.get(key):
             raise StoreError(
                 f"{folder} was computed by another model than model={name} ({key}: {stored.get(key)} there, "

@@ -74,7 +74,7 @@ def fit_places(
 
         for number in mine:
             scratch = folder / f"fit-{number:03d}"
-            fitted = _fit_block(cfg, trainer, shared[number], fit, select, scratch, told, logger)
+            fitted = _fit_block(cfg, trainer, shared[number], fit, select, scratch, told, logger, world)
             write_block(folder, number, fitted)
             shutil.rmtree(scratch, ignore_errors=True)
     world.barrier()
@@ -96,10 +96,11 @@ def _fit_block(
     scratch: Path,
     tell: Callable[[int], None],
     logger: Logger | None,
+    world: World,
 ) -> list[Fitted]:
     if cfg.probe.solver is ProbeSolver.exact:
         return fit_block_exact(places, fit, select, cfg.probe, tell)
-    return fit_block_adamw(places, fit, select, cfg.probe, trainer, cfg.seed, scratch, tell, logger=logger)
+    return fit_block_adamw(places, fit, select, cfg.probe, trainer, cfg.seed, scratch, tell, logger=logger, world=world)
 
 
 def _there(folder: Path, number: int, places: Sequence[Place], d: int, n_slots: int) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 from probes.captured import Captured, parts
 from probes.code import probes_digest
+from probes.compare import MODEL_FIELDS
 from probes.controls.run import Parts, run_controls
 from probes.controls.stored import CONTROLS_FOLDER
 from probes.fits_file import best_places
@@ -60,7 +61,7 @@ def run_linear(cfg: TrainConfig, folder: Path, group: str | None = None, world: 
     Raises:
         ThinkgapError: settings, data, features, a model or a folder that cannot be used.
     """
-    setup_logging()
+    setup_logging(rank=world.rank)
     quiet_libraries()
     check_linear(cfg)
     started = datetime.now(UTC)
@@ -131,7 +132,7 @@ def _fingerprint(cfg: TrainConfig, captured: Captured) -> dict[str, Any]:
     return {
         "probe": plain(probe),
         "seed": cfg.seed,
-        "model": {key: captured.model.get(key) for key in ("class", "revision", "quantization", "vocab_size")},
+        "model": {key: captured.model.get(key) for key in MODEL_FIELDS},
         "prompts": dict(captured.prompt_hash),
         "states": list(captured.fit.names),
         "runs": sorted(_digest(read_fingerprint(Path(run))) for run in captured.manifests),

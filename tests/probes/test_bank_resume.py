@@ -19,7 +19,6 @@ from probes import bank_trainer
 from probes.bank_fit import fit_block_adamw
 from tests.probes.test_bank_fit import CPU, FIT, PLACES, SELECT, fitted, same, settings
 from thinkgap.errors import StoreError
-from thinkgap.schema import TrainerConfig
 
 
 class Killed(Exception):
@@ -152,35 +151,6 @@ def test_slurms_signals_are_left_to_the_caller(monkeypatch: pytest.MonkeyPatch) 
     curve = lambda *_: found.append(signal.getsignal(signal.SIGUSR1))  # noqa: E731
     fit_block_adamw(PLACES[:1], FIT, SELECT, settings(epochs=1), CPU, 0, curve=curve)
     assert found == [before]
-
-
-@pytest.mark.parametrize(
-    ("accelerator", "variables", "n_gpus", "expected"),
-    [
-        ("auto", {"LOCAL_RANK": "1"}, 4, [1]),
-        ("gpu", {"LOCAL_RANK": "3"}, 2, [1]),
-        ("gpu", {"SLURM_LOCALID": "2"}, 4, [2]),
-        ("gpu", {"LOCAL_RANK": "1"}, 1, [0]),
-        ("auto", {}, 4, [0]),
-        ("auto", {"LOCAL_RANK": "1"}, 0, 1),
-        ("cpu", {"LOCAL_RANK": "1"}, 4, 1),
-    ],
-)
-def test_each_process_takes_its_own_gpu(
-    accelerator: str,
-    variables: dict[str, str],
-    n_gpus: int,
-    expected: int | list[int],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One visible GPU in each process, as Slurm may give them, is number 0 for all."""
-    monkeypatch.delenv("LOCAL_RANK", raising=False)
-    monkeypatch.delenv("SLURM_LOCALID", raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: n_gpus > 0)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_gpus)
-    assert bank_trainer._own_device(TrainerConfig(accelerator=accelerator)) == expected
 
 
 class _Notes(Logger):

@@ -12,15 +12,15 @@ import torch
 
 from probes.directions import cosine_sheets, direction_cosines, fixed_sheets, mean_cosine
 from probes.figures import Figures, best_fixed_slot, figures, right_in_all
-from probes.fits_file import Cosine, best_places, place_fits, write_fits
+from probes.fits_file import Cosine, best_places, place_fits, read_fits, write_fits
 from probes.headline import headline_figures, headline_sheet, k_sheets, order_sheets, slot_sheet
 from probes.heads import Place
 from probes.linear_probe import LinearProbe, Standard
 from probes.predict import fixed_probe, predict
-from probes.predictions import Probed, predictions_of, write_predictions
+from probes.predictions import Probed, predictions_of, read_predictions, write_predictions
 from probes.profile import profile_sheets
 from probes.sentence import Kind, kind_of, probe_sentence
-from probes.tables import probe_report, report_markdown, report_of_probes, write_report
+from probes.tables import probe_report, report_markdown, write_report
 from probes.transfer import transfer_sheets
 from tests.probes.parts import made_part
 from tests.probes.predicted import STATE, axis_probe, fitted_at, made_fits, predicted, shuffled, study
@@ -364,7 +364,8 @@ def test_tables_do_not_depend_on_the_order_of_rows_or_places(tmp_path: Path) -> 
         own = {place.condition: one.probe for place, one in places.items() if place.state == STATE}
         fits = made_fits(conditions, dict.fromkeys(fitted, 0.5), best=best, cosines=direction_cosines(own, heads))
         write_fits(folder, dataclasses.replace(fits, places=place_fits(places)))
-        write_report(folder, report_of_probes(folder, {"think": Estimate(0.3, 0.2, 0.4, 60)}))
+        found = probe_report(read_predictions(folder), read_fits(folder), {"think": Estimate(0.3, 0.2, 0.4, 60)})
+        write_report(folder, found)
         texts.append({file.name: file.read_bytes() for file in sorted(folder.iterdir())})
     assert texts[0] == texts[1]
     names = [
@@ -374,7 +375,8 @@ def test_tables_do_not_depend_on_the_order_of_rows_or_places(tmp_path: Path) -> 
     ]  # fmt: skip
     assert [name for name in texts[0] if name != "transfer.png"] == names
     # The signal is on the axes, so fixed rows find it under every condition; direct's native readout is always right.
-    report = report_of_probes(tmp_path / "True")
+    again = tmp_path / "True"
+    report = probe_report(read_predictions(again), read_fits(again))
     assert report.sentence.count("the answer is in the state and not in the readout") == 2
     figures = headline_figures(predictions_of(table), made_fits(conditions))
     assert [one.condition for one in figures] == list(conditions)

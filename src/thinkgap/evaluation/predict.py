@@ -143,7 +143,10 @@ def device_of(cfg: TrainerConfig, world: World = ALONE) -> torch.device:
     Raises:
         ConfigError: an accelerator or strategy that this machine does not have.
     """
-    return make_trainer(cfg).strategy.root_device if world.device is None else world.device
+    if world.device is not None:
+        return world.device
+    # One process needs no cluster, whatever a scheduler's variables say.
+    return make_trainer(cfg, plugins=[LightningEnvironment()]).strategy.root_device
 
 
 class RecordWriter(BasePredictionWriter):
