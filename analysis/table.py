@@ -1,7 +1,7 @@
 """Print the tables of finished runs from their records: `python -m analysis.table RUN_FOLDER [RUN_FOLDER ...]`.
 
-Prints what the run itself printed, by the same function; `--csv` the table of conditions of several runs as one file,
-`--sheet NAME` one of the further tables. Never loads a model and writes nothing.
+Prints what the run itself printed, by the same function, and of linear probes all tables; `--csv` the table of
+conditions of several runs as one file, `--sheet NAME` one of the further tables. Never loads a model and writes nothing.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
 
 from thinkgap.errors import StoreError, ThinkgapError
 from thinkgap.readouts.report import report_of_run, report_text
-from thinkgap.readouts.sheet import sheet_dicts
+from thinkgap.readouts.sheet import Sheet, sheet_dicts
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.readouts.table_text import to_csv, to_dicts
+
+Row: TypeAlias = dict[str, str | int | float | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,16 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--sheet", metavar="NAME", help="one further table instead, as CSV: permutation, vocabulary, layers, ..."
     )
     options = parser.parse_args(arguments)
-    rows: list[dict[str, str | int | float | None]] = []
+    rows: list[Row] = []
     failed = False
     for place, folder in enumerate(options.folders):
         try:
             if options.sheet:
                 rows += [{"run": folder, **row} for row in _sheet(folder, options.sheet)]
             elif options.csv:
-                rows += [{"run": folder, **row} for table in tables_of_run(folder) for row in to_dicts(table)]
+                rows += [{"run": folder, **row} for row in _conditions(folder)]
             else:
-                text = report_text(folder)
+                text = _text(folder)
                 heading = f"{folder}\n\n" if len(options.folders) > 1 else ""
                 print(("\n" if place else "") + heading + text, end="")
         except ThinkgapError as error:
@@ -48,11 +52,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _sheet(folder: str, name: str) -> list[dict[str, str | int | float | None]]:
-    sheets = {sheet.name: sheet for sheet in report_of_run(folder).sheets}
+def _text(folder: str) -> str:
+    if not _has_probes(folder):
+        return report_text(folder)
+    # Probes import torch, which evaluations need not wait for.
+    from probes.tables import report_markdown, report_of_probes
+
+    return report_markdown(report_of_probes(Path(folder)))
+
+
+def _conditions(folder: str) -> list[Row]:
+    if _has_probes(folder):
+        return _sheet(folder, "linear_probes")
+    return [row for table in tables_of_run(folder) for row in to_dicts(table)]
+
+
+def _sheet(folder: str, name: str) -> list[Row]:
+    sheets = {sheet.name: sheet for sheet in _sheets(folder)}
     if name not in sheets:
         raise StoreError(f"{folder} has no table {name!r}; it has {', '.join(sheets)}")
     return sheet_dicts(sheets[name])
+
+
+def _sheets(folder: str) -> Sequence[Sheet]:
+    if not _has_probes(folder):
+        return report_of_run(folder).sheets
+    from probes.tables import report_of_probes
+
+    return report_of_probes(Path(folder)).sheets
+
+
+def _has_probes(folder: str) -> bool:
+    """Whether it is a training of linear probes; by the file's name, as in `probes.predictions`."""
+    return (Path(folder) / "predictions.parquet").exists()
 
 
 if __name__ == "__main__":

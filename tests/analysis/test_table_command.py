@@ -11,6 +11,7 @@ import pytest
 
 from analysis.table import main
 from tests.store.examples import run_records
+from thinkgap.metrics import rate
 from thinkgap.readouts.report import report_text
 from thinkgap.readouts.table import tables_of_run
 from thinkgap.readouts.table_text import to_markdown
@@ -85,3 +86,30 @@ def test_as_a_command_it_loads_no_model_library(tmp_path: Path):
     assert bad.returncode == 1
     assert bad.stderr.startswith("error: ")
     assert "Traceback" not in bad.stderr
+
+
+def test_a_training_of_linear_probes_has_its_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from probes.controls.sheet import ConditionControls, off
+    from probes.controls.stored import CONTROLS_FOLDER, write_controls
+    from probes.fits_file import best_places, place_fits, write_fits
+    from probes.predict import predict
+    from probes.predictions import write_predictions
+    from probes.tables import report_markdown, report_of_probes
+    from tests.probes.parts import made_part
+    from tests.probes.predicted import STATE, axis_probe, fitted_at, made_fits
+
+    part = made_part("test", 12, seed=0)
+    fitted = {one.place: one for one in (fitted_at(name, STATE, axis_probe(4, 8)) for name in part.conditions)}
+    write_predictions(tmp_path, [predict(part, fitted, STATE, best_places(fitted, part.conditions))])
+    fits = replace(made_fits(part.conditions, dict.fromkeys(fitted, 0.5)), places=place_fits(fitted))
+    write_fits(tmp_path, fits)
+    absent = [off(name) for name in ("a", "b", "c", "d", "e", "f", "g", "h", "i")]
+    (tmp_path / CONTROLS_FOLDER).mkdir()
+    for name in part.conditions:
+        write_controls(tmp_path / CONTROLS_FOLDER, ConditionControls(name, STATE, rate([1, 0]), *absent))
+    assert main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out == report_markdown(report_of_probes(tmp_path))
+    assert main([str(tmp_path), "--sheet", "probe_transfer"]) == 0
+    assert capsys.readouterr().out.startswith("run,trained_on,")
+    assert main([str(tmp_path), "--sheet", "nope"]) == 1
+    assert "it has linear_probes, " in capsys.readouterr().err
