@@ -1,7 +1,7 @@
 """Print the tables of finished runs from their records: `python -m analysis.table RUN_FOLDER [RUN_FOLDER ...]`.
 
 Prints what the run itself printed, by the same function, and of linear probes all tables; `--csv` the table of
-conditions of several runs as one file, `--sheet NAME` one of the further tables. Never loads a model and writes nothing.
+conditions of several runs as one file, `--sheet NAME` one of the further tables. Loads no model and writes nothing.
 """
 
 from __future__ import annotations
