@@ -99,7 +99,7 @@ def _condition(
     return ConditionControls(
         name,
         state,
-        metrics.mean(own, source.group_id),
+        metrics.rate(own, source.group_id),
         when("shuffled_states", lambda: shuffled_states(test, name, state, probe.probe, seed)),
         when("shuffled_states", lambda: refit_on_shuffled(fit, select, test, name, state, fitter, slots, seed)),
         when("control_task", lambda: control_task(fit, test, name, state, fitter, slots, seed)),
