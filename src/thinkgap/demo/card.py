@@ -56,7 +56,7 @@ def card(
         tables.conditions(measured),
         "Label mass: mean probability of all letters together as the next token. Gold rank: median rank of the right "
         "letter among all tokens. Generation: greedy, the letter after the last “answer is”; a reply without one is "
-        "wrong. Linear probe: not measured yet.",
+        "wrong. Linear probes of its states: `python train.py`, see docs/probes.md.",
         "### Under Direct",
         tables.kinds(measured),
         f"With the letters from last to first: {share(_reversed(measured, 'direct')['accuracy'])} right. Captions of "
