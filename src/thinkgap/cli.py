@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from thinkgap.cli_datasets import several_datasets
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
 
 Config = TypeVar("Config")
@@ -42,6 +43,11 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
     """
     prepared: list[str] = []
     value_follows = False
+    if any(field.name == "datasets" for field in dataclasses.fields(schema)):
+        for argument in arguments:
+            if argument.startswith("dataset."):
+                _check_key(argument.partition("=")[0], schema)
+        arguments = several_datasets(arguments, [file.stem for file in (conf / "dataset").glob("*.yaml")])
     for argument in arguments:
         if value_follows or argument.startswith("-") or "=" not in argument:
             prepared.append(argument)
@@ -59,7 +65,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
 
 def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     group = key.lstrip("+~")
-    if group.startswith("hydra"):
+    if group.startswith("hydra") or group.startswith("dataset@datasets."):
         return [f"{key}={value}"]
     if key.startswith("+") and group.startswith(("trigger.conditions.", "mode.conditions.")):
         kind = group.partition(".")[0]
@@ -92,7 +98,8 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
 
 def _check_group(group: str, schema: type) -> None:
     """Require that an entry point takes a group; `conf/` holds those of all of them."""
-    taken = {field.name for field in dataclasses.fields(schema)}
+    # `datasets` is what several names of `dataset` become, and no group.
+    taken = {field.name for field in dataclasses.fields(schema)} - {"datasets"}
     if group not in taken | _NOT_SETTINGS:
         raise ConfigError(f"{group}: not an option of this command (it takes {', '.join(sorted(taken))})")
 

@@ -624,6 +624,8 @@ class EvaluateConfig:
 
     model: ModelConfig = field(default_factory=ModelConfig)
     dataset: DatasetConfig = field(default_factory=DatasetConfig)
+    datasets: Dict[str, DatasetConfig] = field(default_factory=dict)
+    """Several data sets in one run (`evaluation=no_thinking dataset=boolq,mmlu`); empty is `dataset` alone."""
     trigger: TriggerConfig = field(default_factory=TriggerConfig)
     mode: ModeConfig = field(default_factory=ModeConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)

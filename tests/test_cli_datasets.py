@@ -1,0 +1,55 @@
+"""Several data sets in one run, as they are typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_config import composed
+from thinkgap.cli import prepare_arguments
+from thinkgap.errors import ConfigError
+from thinkgap.schema import EvaluateConfig
+
+
+def prepared(*arguments: str) -> list[str]:
+    return prepare_arguments(list(arguments), EvaluateConfig)
+
+
+def test_each_of_several_data_sets_has_its_own_settings_and_those_of_all(tmp_path: Path) -> None:
+    (tmp_path / "boolq").mkdir()
+    (tmp_path / "mmlu.jsonl").touch()
+    given = prepared("dataset=boolq,mmlu", "dataset.limit=60", f"dataset.path={tmp_path}", "mode=paper")
+    cfg = composed(*given, "datasets.mmlu.limit=5")
+    assert list(cfg.datasets) == ["boolq", "mmlu"]
+    assert [one.name for one in cfg.datasets.values()] == ["boolq", "mmlu"]
+    assert [one.limit for one in cfg.datasets.values()] == [60, 5]
+    assert [one.path for one in cfg.datasets.values()] == [str(tmp_path / "boolq"), str(tmp_path / "mmlu.jsonl")]
+    assert cfg.datasets["mmlu"].config == "all", "what the option's own file says stays"
+    assert cfg.dataset.name == "boolq"
+
+
+def test_one_data_set_and_a_sweep_stay_as_they_are() -> None:
+    assert prepared("dataset=boolq", "dataset.limit=3") == ["dataset=boolq", "dataset.limit=3"]
+    assert prepared("-m", "dataset=boolq,mmlu") == ["-m", "dataset=boolq,mmlu"]
+    assert composed("dataset=boolq").datasets == {}
+
+
+def test_flags_may_stand_anywhere() -> None:
+    given = prepared("dataset=boolq,mmlu", "--cfg", "job")
+    assert given[-2:] == ["--cfg", "job"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dataset=boolq,boolq"], "name each data set once"),
+        (["dataset=boolq,mmlu", "dataset.limt=3"], "did you mean 'dataset.limit'"),
+        (["dataset=boolq,mmlu", "dataset.path=nowhere"], "there is no nowhere/boolq"),
+        (["dataset=boolq,mlmu"], "no such option"),
+    ],
+)
+def test_mistakes_are_told(arguments: list[str], message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        prepared(*arguments)
+    assert message in str(refused.value)
