@@ -7,15 +7,11 @@ fitting.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 _BLOCK = 128
 """Columns of X'X computed at a time: only blocks on and above its diagonal are."""
-_LEAST = 1e-9
-"""Curvature below which a contrast counts as having this much: a step must stay finite where no row is in doubt."""
 
 
 _TINY = 1e-30
@@ -24,20 +20,11 @@ _NOTHING = 1e-18
 separable rows take twice the time with them."""
 
 
-class Curvature(NamedTuple):
-    """Eigenvalues and eigenvectors of the mean over rows of diag(p) - pp', in contrasts."""
-
-    values: Tensor
-    """`[P, J]`"""
-    vectors: Tensor
-    """`[P, J, J]`"""
-
-
 class TurnedRows:
     """`n` rows of `d` standardised features, times the eigenvectors of X'X.
 
     Rounding errors of a column are then as small as the column, so that float32 products resolve directions in which
-    the states hardly vary. And one approximate Hessian is diagonal under every penalty; see `precondition`.
+    the states hardly vary. And the approximate Hessian of `probes.exact_hessian.MeanHessian` is diagonal.
 
     Args:
         x: `[n, d]`, float32; centred columns make the bias nearly independent of the weights, nothing else needs them.
@@ -94,22 +81,17 @@ class TurnedRows:
         mean = (probabilities * towards).sum(1, keepdim=True)
         return ((probabilities * (towards - mean).square_()).sum((1, 2)) / len(self)).clamp_min(_TINY)
 
-    def curvature(self, probabilities: Tensor) -> Curvature:
-        """How strongly the mean cross-entropy bends along each contrast at probabilities `[P, K, n]`."""
+    def curvature(self, probabilities: Tensor) -> Tensor:
+        """Mean over rows of diag(p) - pp', in contrasts: `[P, J, J]` at probabilities `[P, K, n]`."""
         mean = -(probabilities @ probabilities.mT) / len(self)
         mean.diagonal(dim1=1, dim2=2).add_(probabilities.mean(2))
-        values, vectors = torch.linalg.eigh(self.contrasts.T @ mean @ self.contrasts)
-        return Curvature(values.clamp_min(_LEAST), vectors)
+        return self.contrasts.T @ mean @ self.contrasts
 
-    def precondition(self, curvature: Curvature, ridge: Tensor, gradient: Tensor) -> Tensor:
-        """An approximate Hessian's inverse times `gradient` `[P, J, D]`; `ridge` `[P, 1, D]` is the penalty's part.
-
-        Rows' curvature and their states are taken as independent: mean(A kron zz') as mean(A) kron mean(zz'). The bound
-        of Boehning (1992) has A's largest possible value in place of its mean, far too much where a fit is sure.
-        """
-        values, vectors = curvature
-        turned = vectors.mT @ gradient
-        return vectors @ turned.div_(torch.addcmul(ridge, values[..., None], self.moments))
+    def objective(self, ridge: Tensor, solution: Tensor) -> Tensor:
+        """Mean cross-entropy plus penalty, `[P]`, float64."""
+        logits = (self.none + self.project(solution)).double()
+        right = (logits * self.right).nansum(1)
+        return (logits.logsumexp(1) - right).mean(1) + (ridge.double() * solution.double() ** 2).sum((1, 2)) / 2
 
     def weights(self, solution: Tensor) -> tuple[Tensor, Tensor]:
         """Weights `[P, d, K]` on the features as they came, and biases `[P, K]`, whose sums over slots are 0."""
@@ -138,9 +120,13 @@ def eigenvectors(x: Tensor) -> Tensor:
     n, d = x.shape
     if n < d:
         return torch.linalg.svd(x.double(), full_matrices=False)[2].T.float()
-    gram = torch.empty(d, d)
+    return torch.linalg.eigh(upper_gram(x).double(), UPLO="U")[1].float()
+
+
+def upper_gram(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """X'X `[d, d]` of `x` `[n, d]`, on and above the diagonal; what is below it is left as it comes."""
+    d = x.shape[1]
+    gram = torch.empty(d, d) if out is None else out
     for start in range(0, d, _BLOCK):
-        columns = x[:, start : start + _BLOCK]
-        gram[start : start + _BLOCK, start:] = columns.T @ x[:, start:]
-    # Only the upper triangle is read.
-    return torch.linalg.eigh(gram.double(), UPLO="U")[1].float()
+        gram[start : start + _BLOCK, start:] = x[:, start : start + _BLOCK].T @ x[:, start:]
+    return gram

@@ -6,13 +6,12 @@ Every product with the data serves all fits that are not yet done. Knows `Turned
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import partial
 
 import torch
 from torch import Tensor
 
+from probes.exact_hessian import Estimate, Inverse
 from probes.exact_rows import TurnedRows
 
 SETTLED = 3e-4
@@ -55,7 +54,7 @@ class Pairs:
             torch.zeros(n_fits, _PAIRS, _PAIRS, dtype=torch.float64),
         )
 
-    def times(self, gradient: Tensor, precondition: Callable[[Tensor], Tensor]) -> Tensor:
+    def times(self, gradient: Tensor, precondition: Inverse) -> Tensor:
         """The estimated inverse Hessian times `gradient` `[P, J, D]`; `precondition` is its first estimate."""
         if not self.count:
             return precondition(gradient)
@@ -135,7 +134,9 @@ class Solved:
     """`[P]` bool: both conditions of the end were met."""
 
 
-def minimise(rows: TurnedRows, ridge: Tensor, start: Tensor, *, tolerance: float, max_iterations: int) -> Solved:
+def minimise(
+    rows: TurnedRows, ridge: Tensor, start: Tensor, estimate: Estimate, *, tolerance: float, max_iterations: int
+) -> Solved:
     """Minimise mean cross-entropy + sum of `ridge` * solution^2 / 2 for each of `P` ridges.
 
     A fit ends when the whole gradient is no longer than `tolerance`, which bounds its largest entry in any basis, and
@@ -145,6 +146,7 @@ def minimise(rows: TurnedRows, ridge: Tensor, start: Tensor, *, tolerance: float
         rows: the data.
         ridge: `[P, 1, D]`.
         start: `[P, J, D]`.
+        estimate: of the Hessian.
         tolerance: of the gradient.
         max_iterations: after which a fit ends as it is.
     """
@@ -156,9 +158,8 @@ def minimise(rows: TurnedRows, ridge: Tensor, start: Tensor, *, tolerance: float
     pairs = Pairs.none(n_fits, start[0].numel())
     found = Solved(torch.empty_like(start), torch.zeros(n_fits, dtype=torch.int64), none_stuck.clone())
     for iteration in range(max_iterations + 1):
-        curvature = rows.curvature(fits.probabilities)
         gradient = torch.addcmul(fits.loss_gradient, fits.ridge, fits.solution)
-        step = pairs.times(gradient, partial(rows.precondition, curvature, fits.ridge)).neg_()
+        step = pairs.times(gradient, estimate(fits.probabilities, fits.ridge)).neg_()
         # The step to come stands for the way that is left.
         moved = pairs.moved(iteration // 8).view_as(step) + step
         settled = (_length(moved[..., :n_weights]) <= SETTLED * _length(fits.solution[..., :n_weights])) & (
