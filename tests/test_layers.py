@@ -27,6 +27,7 @@ LAYERS = (
     "thinkgap.store",
     "thinkgap.golden",
     "thinkgap.readouts",
+    "thinkgap.nothinking",
     "thinkgap.tracking",
     "thinkgap.evaluation",
     "thinkgap.demo",
