@@ -28,6 +28,7 @@ LAYERS = (
     "thinkgap.store",
     "thinkgap.golden",
     "thinkgap.readouts",
+    "thinkgap.nothinking",
     "thinkgap.tracking",
     "thinkgap.evaluation",
     "thinkgap.demo",

@@ -84,13 +84,19 @@ def is_answer_first(before: str, after: str) -> bool:
     Thresholds: arXiv 2610.11765, answer-first audit. Words are runs of letters and digits outside LaTeX
     commands and boxes.
     """
-    return _words(before) <= 3 and _words(after) >= 3
+    return len(lexical_tokens(before)) <= 3 and len(lexical_tokens(after)) >= 3
 
 
-def _words(text: str) -> int:
+def lexical_tokens(text: str) -> list[str]:
+    """The words of `text`, in order and as they are written: runs of letters and digits with an apostrophe's ending.
+
+    What LaTeX commands are called, and boxes with what they hold, are no words.
+    """
+    if "\\" not in text:
+        return _LEXICAL.findall(text)
     end = 0
     pieces = []
     for command in find_box_commands(text):
         pieces.append(text[end : max(end, command.start)])
         end = max(end, command.end)
-    return len(_LEXICAL.findall(_COMMAND.sub(" ", "".join([*pieces, text[end:]]))))
+    return _LEXICAL.findall(_COMMAND.sub(" ", "".join([*pieces, text[end:]])))
