@@ -1,0 +1,102 @@
+"""What came back beside the visible text: reasoning in its several channels, token counts, refusals.
+
+Servers name them differently (arXiv 2610.11765 joins `reasoning`, `reasoning_content` and the readable part of
+`reasoning_details`). It does not know files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thinkgap.data.adapter import Row
+from thinkgap.data.checks import normalise, readable
+from thinkgap.errors import RowError
+from thinkgap.types import Response
+
+_TEXT_CHANNELS = ("reasoning", "reasoning_content")
+_DETAILS = "reasoning_details"
+
+
+def response_of(row: Row, model: str) -> Response:
+    """The response of a row of our own schema.
+
+    Raises:
+        RowError: a channel that is no text, or counts that are no numbers.
+    """
+    channels = {name: text for name in _TEXT_CHANNELS if (text := verbatim(row, name))}
+    if details := _details(row.values.get(_DETAILS)):
+        channels[_DETAILS] = details
+    usage = _usage(row.values.get("usage"))
+    return Response(
+        content=verbatim(row, "response"),
+        reasoning=each_once(list(channels.values())),
+        channels=channels,
+        finish_reason=row.text("finish_reason"),
+        refusal=verbatim(row, "refusal"),
+        prompt_tokens=_count(usage, "prompt_tokens", "input_tokens"),
+        completion_tokens=_count(usage, "completion_tokens", "output_tokens"),
+        reasoning_tokens=_reasoning_tokens(usage),
+        model=row.text("model") or model,
+    )
+
+
+def verbatim(row: Row, key: str) -> str:
+    """Text as it came, blanks and all; empty where the value is null or absent."""
+    value = row.values.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        row.text(key)  # NaN, which is what Parquet files of pandas hold for a missing text, is accepted there
+        return ""
+    return readable(value, repr(key))
+
+
+def each_once(texts: list[str]) -> str:
+    """`texts` one after another, set apart by an empty line, each once (blanks do not tell them apart)."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        kept.setdefault(normalise(text), text)
+    return "\n\n".join(text for key, text in kept.items() if key)
+
+
+def _details(value: object) -> str:
+    """Readable texts of `reasoning_details`, then its summaries; encrypted parts say nothing."""
+    if value is None:
+        return ""
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise RowError(f"{_DETAILS!r} is {type(value).__name__}, not a list of objects")
+    found = [part.get(kind) for kind in ("text", "summary") for part in value]
+    for text in found:
+        if not isinstance(text, str | None):
+            raise RowError(f"{_DETAILS!r} holds a {type(text).__name__} where a text belongs")
+    return each_once([readable(text, repr(_DETAILS)) for text in found if text])
+
+
+def _usage(value: object) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RowError(f"'usage' is {type(value).__name__}, not an object of counts")
+    return value
+
+
+def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+    """As chat completions, Responses, or a flat count give it."""
+    for key in ("completion_tokens_details", "output_tokens_details"):
+        inner = _usage(usage.get(key))
+        if inner.get("reasoning_tokens") is not None:
+            return _count(inner, "reasoning_tokens")
+    return _count(usage, "reasoning_tokens")
+
+
+def _count(usage: Mapping[str, Any], *keys: str) -> int | None:
+    for key in keys:
+        value = usage.get(key)
+        # Parquet files of pandas keep whole numbers with gaps as floats, and the gaps as NaN.
+        if value is None or value != value:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
+            raise RowError(f"'usage.{key}' is {value!r:.40}, not a number of tokens")
+        return int(value)
+    return None
