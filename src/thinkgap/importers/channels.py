@@ -6,11 +6,11 @@ Servers name them differently (arXiv 2610.11765 joins `reasoning`, `reasoning_co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgap.data.adapter import Row
-from thinkgap.data.checks import normalise, readable
+from thinkgap.data.checks import readable
 from thinkgap.errors import RowError
 from thinkgap.types import Response
 
@@ -25,12 +25,13 @@ def response_of(row: Row, model: str) -> Response:
         RowError: a channel that is no text, or counts that are no numbers.
     """
     channels = {name: text for name in _TEXT_CHANNELS if (text := verbatim(row, name))}
-    if details := _details(row.values.get(_DETAILS)):
-        channels[_DETAILS] = details
+    texts, summaries = _details(row.values.get(_DETAILS))
+    if texts or summaries:
+        channels[_DETAILS] = each_once([[text] for text in (*texts, *summaries)])
     usage = _usage(row.values.get("usage"))
     return Response(
         content=verbatim(row, "response"),
-        reasoning=each_once(list(channels.values())),
+        reasoning=each_once([*([channels[name]] for name in _TEXT_CHANNELS if name in channels), texts, summaries]),
         channels=channels,
         finish_reason=row.text("finish_reason"),
         refusal=verbatim(row, "refusal"),
@@ -52,25 +53,37 @@ def verbatim(row: Row, key: str) -> str:
     return readable(value, repr(key))
 
 
-def each_once(texts: list[str]) -> str:
-    """`texts` one after another, set apart by an empty line, each once (blanks do not tell them apart)."""
+def each_once(channels: Sequence[Sequence[str]]) -> str:
+    """All texts set apart by empty lines, each once.
+
+    Args:
+        channels: pieces by channel. A channel whose pieces together are a text that is already there, which servers
+            send whole and in pieces, adds nothing. Blanks do not tell texts apart.
+    """
     kept: dict[str, str] = {}
-    for text in texts:
-        kept.setdefault(normalise(text), text)
+    for pieces in channels:
+        keys = ["".join(piece.split()) for piece in pieces]
+        if "".join(keys) not in kept:
+            for key, piece in zip(keys, pieces, strict=True):
+                kept.setdefault(key, piece)
     return "\n\n".join(text for key, text in kept.items() if key)
 
 
-def _details(value: object) -> str:
-    """Readable texts of `reasoning_details`, then its summaries; encrypted parts say nothing."""
+def _details(value: object) -> tuple[list[str], list[str]]:
+    """Readable texts of `reasoning_details`, and its summaries; encrypted parts say nothing."""
     if value is None:
-        return ""
+        return [], []
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
         raise RowError(f"{_DETAILS!r} is {type(value).__name__}, not a list of objects")
-    found = [part.get(kind) for kind in ("text", "summary") for part in value]
+    return _said(value, "text"), _said(value, "summary")
+
+
+def _said(parts: list[dict[str, Any]], kind: str) -> list[str]:
+    found = [part[kind] for part in parts if part.get(kind)]
     for text in found:
-        if not isinstance(text, str | None):
+        if not isinstance(text, str):
             raise RowError(f"{_DETAILS!r} holds a {type(text).__name__} where a text belongs")
-    return each_once([readable(text, repr(_DETAILS)) for text in found if text])
+    return [readable(text, repr(_DETAILS)) for text in found]
 
 
 def _usage(value: object) -> Mapping[str, Any]:

@@ -47,6 +47,8 @@ def detect(data: bytes, path: Path) -> Format:
         if data.startswith(magic):
             raise DataError(f"{path} {what}")
     text, _ = as_utf8(data, path)
+    if not text.strip():
+        raise DataError(f"{path} is empty: it holds no response")
     start = text.lstrip()[:1]
     if start == b"[":
         raise DataError(f"{path} is a JSON array: write one object per line (JSON Lines)")

@@ -145,7 +145,8 @@ def _options(doc: Mapping[str, Any]) -> dict[str, object]:
         given = doc.get(key)
         if isinstance(given, dict) and isinstance(given.get("text"), list):
             labels = given.get("label")
-            return {"options": given["text"]} | ({"labels": labels} if isinstance(labels, list) else {})
+            found: dict[str, object] = {"options": given["text"]}
+            return found | {"labels": labels} if isinstance(labels, list) else found
         if isinstance(given, list) and given:
             return {"options": given}
     return {}

@@ -108,9 +108,9 @@ def _tabbed(data: bytes, path: Path) -> Iterator[Cells]:
     # Bytes that are no UTF-8 become marks, so that only their row is lost.
     stream = io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")
     before = csv.field_size_limit(2**31 - 1)  # pictures may stand in a cell
+    first = 1
     try:
         reader = csv.reader(stream, delimiter="\t")
-        first = 1
         for cells in reader:
             if cells:
                 yield f"line {first}", cells

@@ -142,7 +142,8 @@ def run_case(case: Case, equal: Equal) -> list[Difference]:
         "post_nonempty": bool(read.post),
         "reasoning_nonempty": bool(read.reasoning),
         "permissive": second,
-    } | {flag: flag in read.flags for flag in FLAGS}
+    }
+    found.update((flag, flag in read.flags) for flag in FLAGS)
     if "equal" in case.expect:
         found["equal"] = read.answer is not None and equal(read.answer, question.answer)
     return [
