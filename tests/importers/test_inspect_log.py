@@ -214,6 +214,12 @@ def test_damage(files: Path, tmp_path: Path) -> None:
         load_responses(file)
 
 
+def test_a_header_of_another_layout(repacked: Callable[..., Path]) -> None:
+    for header in (b"[]", b"{", b"{}", b'{"plan": null, "eval": {}}', b'{"plan": {"steps": [1]}, "eval": {}}'):
+        with pytest.raises(DataError, match="no .eval log of a known layout"):
+            load_responses(repacked("own_open.eval", lambda kept, text=header: kept.update({"header.json": text})))
+
+
 def test_a_log_without_samples(repacked: Callable[..., Path]) -> None:
     def drop(kept: dict[str, bytes]) -> None:
         for name in [name for name in kept if name.startswith("samples/")]:

@@ -122,6 +122,22 @@ def test_bytes_that_are_no_utf8_lose_their_row_only(sheet: Callable[..., Path]) 
     assert [(bad.id, bad.reason) for bad in found.bad] == [("1", "line 2: it is not UTF-8: save the file as UTF-8")]
 
 
+def test_a_sheet_that_was_cut_has_lost_the_end_of_its_last_reply(sheet: Callable[..., Path]) -> None:
+    file = sheet([["1", "Which?", "red", "blue", "A", "A"], ["2", "Which?", "red", "blue", "A", "I say\nit is B"]])
+    file.write_bytes(file.read_bytes()[:-8])
+    found = load_responses(file)
+    assert [one.question.item_id for one in found.answered] == ["1"]
+    assert found.bad[0].reason.startswith("line 3: its quotes do not match, or the file was cut")
+
+
+def test_a_stray_quote_loses_its_row_only(sheet: Callable[..., Path]) -> None:
+    file = sheet([[str(number), "Which?", "red", "blue", "A", "A"] for number in (1, 2, 3)])
+    file.write_text(file.read_text(encoding="utf-8").replace('"2"\t"Which?"', '"2"\t"Whi"ch?"'), encoding="utf-8")
+    found = load_responses(file)
+    assert [one.question.item_id for one in found.answered] == ["1", "3"]
+    assert found.bad[0].reason.startswith("line 3: its quotes do not match")
+
+
 @pytest.mark.parametrize(
     ("header", "complaint"),
     [

@@ -46,13 +46,14 @@ def read_inspect(data: bytes, path: Path) -> Contents:
         notes.append("the log was not finished: it holds the samples that were done")
     try:
         header = _object(read_member(stream, archive, "header.json" if not notes else "_journal/start.json"))
-    except (ValueError, KeyError) as error:
-        raise DataError(f"{path} is no readable .eval log: {error}") from None
-    if any(step.get("params", {}).get("shuffle") for step in header.get("plan", {}).get("steps", [])):
+        shuffled = any(step.get("params", {}).get("shuffle") for step in header["plan"]["steps"])
+        limit = _max_tokens(header)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is no .eval log of a known layout ({error!r})") from None
+    if shuffled:
         raise DataError(f"{path}: {_SHUFFLED}")
     if not samples:
         raise DataError(f"{path} holds no sample (run it without --no-log-samples)")
-    limit = _max_tokens(header)
     remarks: Counter[str] = Counter()
     rows = []
     for name in samples:
@@ -79,8 +80,7 @@ def _object(data: bytes) -> dict[str, Any]:
 
 def _max_tokens(header: Mapping[str, Any]) -> int | None:
     """The limit on new tokens of the whole run, if there was one."""
-    settings = header.get("eval", {}).get("model_generate_config", {}) | header.get("plan", {}).get("config", {})
-    limit = settings.get("max_tokens")
+    limit = (header["eval"].get("model_generate_config", {}) | header["plan"].get("config", {})).get("max_tokens")
     return limit if isinstance(limit, int) else None
 
 
@@ -107,7 +107,7 @@ def _values(
     metadata = sample.get("metadata") or {}
     return {
         "id": sample["id"],
-        "dataset": header.get("eval", {}).get("task", ""),
+        "dataset": header["eval"].get("task", ""),
         # The same question about two pictures is no group, and pictures are not compared.
         "group_id": str(sample["id"]) if _has_pictures(sample) else None,
         "question": _question(sample),
@@ -120,7 +120,7 @@ def _values(
         "reasoning_details": [{"summary": part["summary"]} for part in hidden if part.get("summary")],
         "finish_reason": reason,
         "usage": _usage(usage),
-        "model": output.get("model") or header.get("eval", {}).get("model", ""),
+        "model": output.get("model") or header["eval"].get("model", ""),
     }
 
 

@@ -28,8 +28,8 @@ _NO_REASON = (
     "a sheet does not say why a reply ended: one that was cut counts as whole, so its status is never truncated"
 )
 
-Cells = tuple[str, list[str]]
-"""Place of a row and its cells."""
+Cells = tuple[str, list[str], str]
+"""Place of a row, its cells, and why they cannot be told apart, if they cannot."""
 
 
 def read_vlmeval(data: bytes, path: Path) -> Contents:
@@ -40,7 +40,9 @@ def read_vlmeval(data: bytes, path: Path) -> Contents:
     """
     is_excel = data.startswith(b"PK")
     lines = _excel(data, path) if is_excel else _tabbed(data, path)
-    _, header = next(lines, ("", []))
+    where, header, problem = next(lines, ("", [], ""))
+    if problem:
+        raise DataError(f"{path}, {where}: {problem}")
     columns = [name if name in LETTERS else name.strip().lower() for name in header]
     notes = [_NO_REASON]
     for name in SHEET_COLUMNS:
@@ -53,7 +55,11 @@ def read_vlmeval(data: bytes, path: Path) -> Contents:
         raise DataError(
             f"{path} has no column {name!r}{hint}{nearest(name, columns)} (columns found: {', '.join(columns)})"
         )
-    rows = [_found(where, cells, columns, is_excel) for where, cells in lines if any(cells)]
+    rows = [
+        Found.bad(where, problem) if problem else _found(where, cells, columns, is_excel)
+        for where, cells, problem in lines
+        if problem or any(cells)
+    ]
     if not rows:
         raise DataError(f"{path} has a header and no rows")
     return Contents(rows, tuple(notes))
@@ -64,9 +70,8 @@ def _found(where: str, cells: list[str], columns: list[str], is_excel: bool) -> 
         return Found.bad(where, f"it has {len(cells)} cells, and the header has {len(columns)}")
     values = dict(zip(columns, cells, strict=True))
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
-        return Found.bad(
-            where, "it is not UTF-8: save the file as UTF-8", values["index"].encode().decode("ascii", "replace")
-        )
+        name = values["index"].encode("ascii", "backslashreplace").decode()
+        return Found.bad(where, "it is not UTF-8: save the file as UTF-8", name)
     index, prediction = _whole(values["index"]), values["prediction"]
     if not index:
         return Found.bad(where, "'index' is empty")
@@ -108,15 +113,19 @@ def _tabbed(data: bytes, path: Path) -> Iterator[Cells]:
     # Bytes that are no UTF-8 become marks, so that only their row is lost.
     stream = io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")
     before = csv.field_size_limit(2**31 - 1)  # pictures may stand in a cell
-    first = 1
+    # Strict, because the last cell of a file that was cut would pass for a whole reply.
+    reader, first = csv.reader(stream, delimiter="\t", strict=True), 1
     try:
-        reader = csv.reader(stream, delimiter="\t")
-        for cells in reader:
-            if cells:
-                yield f"line {first}", cells
+        while True:
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield f"line {first}", [], f"its quotes do not match, or the file was cut ({error})"
+            else:
+                yield f"line {first}", cells, ""
             first = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{path}, line {first}: {error}") from None
     finally:
         csv.field_size_limit(before)
 
@@ -132,7 +141,7 @@ def _excel(data: bytes, path: Path) -> Iterator[Cells]:
     try:
         sheet = load_workbook(io.BytesIO(data), read_only=True, data_only=True).worksheets[0]
         for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-            yield f"row {number}", [_cell(cell) for cell in cells]
+            yield f"row {number}", [_cell(cell) for cell in cells], ""
     except Exception as error:  # openpyxl passes on what zipfile, its XML parser and its own checks raise
         raise DataError(f"{path} is no readable .xlsx sheet: {type(error).__name__}: {error}") from error
 
