@@ -30,12 +30,12 @@ KEYS = [*REQUIRED, *OPTIONAL]
 
 def read(file: Path, format: Any = "auto") -> int:
     """How many rows are read, none of a file that is refused; the refusal has to name it."""
-    refusal = ""
+    found, refusal = None, ""
     try:
         found = load_responses(file, format)
     except ThinkgapError as error:
         refusal = str(error)
-    if refusal:
+    if found is None:
         assert str(file) in refusal
         return 0
     for one in found.answered:

@@ -15,11 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import ROOT
-from thinkgap.errors import RowError
 from thinkgap.responses.__main__ import check, main, printable
-from thinkgap.responses.answered import ending, read_answered
-from thinkgap.responses.cases import FLAGS, parse_case, run_case
-from thinkgap.types import Answered, Question, Response, Thinking
 
 REQUIRED = Path(os.environ.get("THINKGAP_SHARED", ROOT.parent / "shared")) / "cases" / "extraction.jsonl"
 BOX = {"id": "box", "space": "mcq", "content": "So \\boxed{C}.", "expect": {"status": "ok", "answer": "C"}}
@@ -59,41 +55,6 @@ def test_a_case_that_fails(lines: Callable[..., Path], capsys: pytest.CaptureFix
         "wrong: answer_first: expected True, found False",
         "1 passed, 1 failed",
     ]
-
-
-@pytest.mark.parametrize(
-    ("case", "expect", "field", "found"),
-    [
-        ({}, {"status": "unparsed"}, "status", "ok"),
-        ({}, {"answer": None}, "answer", "C"),
-        ({}, {"trace": ""}, "trace", "So"),
-        ({}, {"trace_visible": "Hence"}, "trace_visible", "So"),
-        ({}, {"trace_nonempty": False}, "trace_nonempty", True),
-        ({}, {"post_nonempty": True}, "post_nonempty", False),
-        ({}, {"reasoning_nonempty": True}, "reasoning_nonempty", False),
-        ({}, {"rule": "statement"}, "rule", "box"),
-        ({}, {"permissive": None}, "permissive", "C"),
-        ({}, {"truncated": True}, "truncated", False),
-        ({"finish_reason": "length"}, {"truncated": False}, "truncated", True),
-        ({"finish_reason": "max_tokens"}, {"truncated": False}, "truncated", True),
-        ({"labels": ["X", "C"]}, {"slot": 0}, "", None),
-        ({"gold": "D"}, {"equal": True}, "equal", False),
-        ({"gold": "C"}, {"equal": False}, "equal", True),
-    ],
-)
-def test_every_expectation_can_fail(case: dict[str, Any], expect: dict[str, Any], field: str, found: object) -> None:
-    values = BOX | case | {"expect": BOX["expect"] | expect}
-    if not field:
-        with pytest.raises(RowError, match="expectation 'slot' is unknown"):
-            parse_case(values)
-        return
-    (difference,) = run_case(parse_case(values), str.__eq__)
-    assert (difference.field, difference.expected, difference.found) == (field, expect[field], found)
-
-
-def test_a_text_that_is_null_is_not_looked_at_but_an_answer_is() -> None:
-    assert run_case(parse_case(expecting(trace=None, post=None, note="x")), str.__eq__) == []
-    assert len(run_case(parse_case(expecting(answer=None)), str.__eq__)) == 1
 
 
 def test_an_equality_is_asked_with_the_answer_first(lines: Callable[..., Path]) -> None:
@@ -167,11 +128,6 @@ def test_the_required_readings_are_cases(capsys: pytest.CaptureFixture[str]) -> 
     assert last == f"{n - len(differences)} passed, {len(differences)} failed"
 
 
-def test_all_flags_are_explained() -> None:
-    page = (ROOT / "docs" / "extraction.md").read_text(encoding="utf-8")
-    assert [flag for flag in FLAGS if f"`{flag}`" not in page] == []
-
-
 def test_model_text_cannot_command_the_terminal(lines: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     content = "\x1b]0;title\x07\x9b31m\u202eabc\r\\boxed{A}"
     case = {"id": "evil\x1b[2J\n", "space": "mcq", "content": content, "expect": {"status": "ok", "answer": "B"}}
@@ -230,6 +186,19 @@ def test_reading_a_file(lines: Callable[..., Path], capsys: pytest.CaptureFixtur
     assert written[2]["flags"] == ["cut_at_answer", "truncated"]
 
 
+def test_bars_on_a_terminal_only(
+    lines: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["read", str(lines(ROWS)), "--out", str(tmp_path / "out.jsonl")]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(command) == 0
+    shown = capsys.readouterr().err
+    assert "check: 100%" in shown
+    assert "read: 100%" in shown
+
+
 def test_parquet_holds_the_same(lines: Callable[..., Path], tmp_path: Path) -> None:
     file = lines(ROWS)
     assert main(["read", str(file), "--out", str(tmp_path / "out.jsonl")]) == 0
@@ -271,45 +240,6 @@ def test_labels_and_space_for_rows_that_have_none(lines: Callable[..., Path], tm
     given = ["--out", str(out), "--space", "mcq", "--labels", "1, 2", "--format", "jsonl"]
     assert main(["read", str(lines([row])), *given]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["answer"] == "2"
-
-
-def answered(content: str, finish_reason: str = "", **response: str) -> Answered:
-    question = Question("1", "1", "", "open", "?", "7")
-    return Answered(
-        question, "think_off", Thinking.disabled, Response(content, finish_reason=finish_reason, **response)
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "reason", "status", "answer"),
-    [
-        ("\\boxed{7}", "stop", "ok", "7"),
-        ("\\boxed{7} so", "length", "ok", "7"),
-        ("\\boxed{7} so", "content_filter", "ok", "7"),
-        ("The answer is 7", "", "ok", "7"),
-        ("The answer is 7", "MAX_TOKENS", "truncated", None),
-        ("The answer is 7", "max_output_tokens", "truncated", None),
-        ("The answer is 7", "model_length", "truncated", None),
-        ("The answer is 7", "SAFETY", "content_filtered", None),
-        ("", "content_filter", "content_filtered", None),
-        ("", "refusal", "refused", None),
-        ("I cannot.", "refusal", "refused", None),
-        ("I cannot.", "stop", "unparsed", None),
-        ("", "stop", "empty", None),
-        ("", "tool_calls", "empty", None),
-    ],
-)
-def test_statuses_by_finish_reason(content: str, reason: str, status: str, answer: str | None) -> None:
-    read = read_answered(answered(content, reason))
-    assert (read.status, read.answer) == (status, answer)
-
-
-def test_a_refusal_channel_and_a_swapped_channel() -> None:
-    assert read_answered(answered("", refusal="I cannot help.")).status == "refused"
-    assert read_answered(answered("\\boxed{7}", refusal="I cannot help.")).status == "ok"
-    swapped = read_answered(answered("", "stop", reasoning="\\boxed{7}"))
-    assert (swapped.status, swapped.flags) == ("empty", ("channel_swap",))
-    assert ending("stop") == ending("") == ending("tool_calls") == ""
 
 
 def test_as_a_program(lines: Callable[..., Path]) -> None:

@@ -6,7 +6,7 @@ request. It does not know how a format is laid out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -51,6 +51,7 @@ def load_responses(
     dataset: str = "",
     labels: Sequence[str] = (),
     thinking: Thinking = Thinking.default,
+    watch: Callable[[Sequence[Found]], Iterable[Found]] = iter,
 ) -> Imported:
     """Reads a file of responses; `docs/own_responses.md` describes the formats.
 
@@ -64,6 +65,7 @@ def load_responses(
         dataset: data set of rows that do not name theirs.
         labels: labels of mcq rows that have none, the first for the first option.
         thinking: what was asked of the thinking switch, for rows that do not say.
+        watch: passes on the rows that are being checked, such as a progress bar.
 
     Returns:
         All rows, good and bad. Of two responses to the same request (data set, id, mode, thinking, model) the first is
@@ -89,7 +91,7 @@ def load_responses(
     if known not in ("jsonl", "parquet"):
         rows, said = _with_spaces(rows, space, bool(labels))
         notes += said
-    built, bad = _built(rows, defaults)
+    built, bad = _built(watch(rows), defaults)
     if not built:
         reasons = "; ".join(row.reason for row in bad[:_SHOWN])
         more = f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
@@ -136,7 +138,7 @@ def _has_options(found: Found) -> bool:
     return bool(found.row.values.get("options"))
 
 
-def _built(rows: Sequence[Found], defaults: Defaults) -> tuple[list[Built], list[BadRow]]:
+def _built(rows: Iterable[Found], defaults: Defaults) -> tuple[list[Built], list[BadRow]]:
     built: list[Built] = []
     bad: list[BadRow] = []
     first: dict[tuple[object, ...], str] = {}

@@ -92,7 +92,14 @@ def read(options: argparse.Namespace) -> int:
     if out.resolve() == options.file.resolve():
         raise ConfigError(f"--out {out} is the file that is read: choose another name")
     labels = [label.strip() for label in options.labels.split(",")] if options.labels else []
-    found = load_responses(options.file, options.format, space=options.space, mode=options.mode, labels=labels)
+    found = load_responses(
+        options.file,
+        options.format,
+        space=options.space,
+        mode=options.mode,
+        labels=labels,
+        watch=lambda rows: progress(rows, description="check", unit="row"),
+    )
     rows = [row_of(answered) for answered in progress(found.answered, description="read", unit="reply")]
     if out.suffix == ".parquet":
         import pyarrow as pa
