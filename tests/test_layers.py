@@ -22,6 +22,7 @@ LAYERS = (
     "thinkgap.metrics",
     "thinkgap.demo.world",
     "thinkgap.data",
+    "thinkgap.importers",
     "thinkgap.prompts",
     "thinkgap.backends",
     "thinkgap.scoring",
@@ -32,6 +33,7 @@ LAYERS = (
     "thinkgap.tracking",
     "thinkgap.evaluation",
     "thinkgap.demo",
+    "thinkgap.responses.__main__",
     "thinkgap.config_page",
     "probes",
     "analysis",
@@ -47,8 +49,9 @@ def module_of(file: Path) -> str:
 
 
 def layer_of(module: str) -> int | None:
-    found = [index for index, layer in enumerate(LAYERS) if module == layer or module.startswith(layer + ".")]
-    return found[0] if found else None
+    # The narrowest layer counts: the command line of a package may use what comes after the package.
+    found = [layer for layer in LAYERS if module == layer or module.startswith(layer + ".")]
+    return LAYERS.index(max(found, key=len)) if found else None
 
 
 def imported(file: Path) -> set[str]:

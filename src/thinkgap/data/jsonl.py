@@ -45,7 +45,7 @@ def parse(row: Row) -> Draft:
     elif space == "bool":
         choices, gold = YES_NO, _boolean(row)
     elif space == "open":
-        answer = _plain(row.values.get("answer"), "answer")
+        answer = plain_text(row.values.get("answer"), "answer")
     else:
         raise RowError(f"answer_space {space!r} is unknown{nearest(space, ('mcq', 'bool', 'open'))}")
     images = _images(row)
@@ -108,7 +108,8 @@ def _boolean(row: Row) -> int:
     return _BOOLEANS[word]
 
 
-def _plain(value: object, key: str) -> str:
+def plain_text(value: object, key: str) -> str:
+    """A text without outer whitespace, or a number or truth value as JSON writes it."""
     if isinstance(value, str):
         return value.strip()
     if value is None:
@@ -137,11 +138,11 @@ def _meta(row: Row) -> tuple[dict[str, str], list[str]]:
         if key in _KEYS or value is None:
             continue
         if isinstance(value, str | int | float):
-            meta[key] = _plain(value, key)
+            meta[key] = plain_text(value, key)
         else:
             unused.append(f"key {key!r} holds a {type(value).__name__} and is not used{nearest(key, _KEYS)}")
     for key, value in (given or {}).items():
-        meta[str(key)] = _plain(value, f"meta.{key}")
+        meta[str(key)] = plain_text(value, f"meta.{key}")
     return meta, unused
 
 
@@ -151,7 +152,7 @@ def _group_keys(
     """The user's own group alone, where one is given: only they know what belongs together."""
     group = row.values.get("group_id")
     if group is not None:
-        return (f"group:{_plain(group, 'group_id')}",)
+        return (f"group:{plain_text(group, 'group_id')}",)
     passage = (text_key("passage", context),) if context else ()
     return (question_key(question, choices), *passage, *image_keys(images))
 

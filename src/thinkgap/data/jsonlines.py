@@ -18,10 +18,11 @@ def read_jsonl(file: Path) -> list[Row]:
         lines = file.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}") from error
-    return [_row(line, number, file.parent) for number, line in enumerate(lines, start=1) if line.strip()]
+    return [json_row(line, number, file.parent) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
-def _row(line: bytes, number: int, folder: Path) -> Row:
+def json_row(line: bytes, number: int, folder: Path) -> Row:
+    """The row of one line; `number` is for its problem."""
     try:
         values = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:

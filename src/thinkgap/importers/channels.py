@@ -1,0 +1,115 @@
+"""What came back beside the visible text: reasoning in its several channels, token counts, refusals.
+
+Servers name them differently (arXiv 2610.11765 joins `reasoning`, `reasoning_content` and the readable part of
+`reasoning_details`). It does not know files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkgap.data.adapter import Row
+from thinkgap.data.checks import readable
+from thinkgap.errors import RowError
+from thinkgap.types import Response
+
+_TEXT_CHANNELS = ("reasoning", "reasoning_content")
+_DETAILS = "reasoning_details"
+
+
+def response_of(row: Row, model: str) -> Response:
+    """The response of a row of our own schema.
+
+    Raises:
+        RowError: a channel that is no text, or counts that are no numbers.
+    """
+    channels = {name: text for name in _TEXT_CHANNELS if (text := verbatim(row, name))}
+    texts, summaries = _details(row.values.get(_DETAILS))
+    if texts or summaries:
+        channels[_DETAILS] = each_once([[text] for text in (*texts, *summaries)])
+    usage = _usage(row.values.get("usage"))
+    return Response(
+        content=verbatim(row, "response"),
+        reasoning=each_once([*([channels[name]] for name in _TEXT_CHANNELS if name in channels), texts, summaries]),
+        channels=channels,
+        finish_reason=row.text("finish_reason"),
+        refusal=verbatim(row, "refusal"),
+        prompt_tokens=_count(usage, "prompt_tokens", "input_tokens"),
+        completion_tokens=_count(usage, "completion_tokens", "output_tokens"),
+        reasoning_tokens=_reasoning_tokens(usage),
+        model=row.text("model") or model,
+    )
+
+
+def verbatim(row: Row, key: str) -> str:
+    """Text as it came, blanks and all; empty where the value is null or absent."""
+    value = row.values.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        row.text(key)  # NaN, which is what Parquet files of pandas hold for a missing text, is accepted there
+        return ""
+    return readable(value, repr(key))
+
+
+def each_once(channels: Sequence[Sequence[str]]) -> str:
+    """All texts set apart by empty lines, each once.
+
+    Args:
+        channels: pieces by channel. A channel whose pieces together are a text that is already there, which servers
+            send whole and in pieces, adds nothing. Blanks do not tell texts apart.
+    """
+    kept: dict[str, str] = {}
+    for pieces in channels:
+        keys = ["".join(piece.split()) for piece in pieces]
+        if "".join(keys) not in kept:
+            for key, piece in zip(keys, pieces, strict=True):
+                kept.setdefault(key, piece)
+    return "\n\n".join(text for key, text in kept.items() if key)
+
+
+def _details(value: object) -> tuple[list[str], list[str]]:
+    """Readable texts of `reasoning_details`, and its summaries; encrypted parts say nothing."""
+    if value is None:
+        return [], []
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise RowError(f"{_DETAILS!r} is {type(value).__name__}, not a list of objects")
+    return _said(value, "text"), _said(value, "summary")
+
+
+def _said(parts: list[dict[str, Any]], kind: str) -> list[str]:
+    found = [part[kind] for part in parts if part.get(kind)]
+    for text in found:
+        if not isinstance(text, str):
+            raise RowError(f"{_DETAILS!r} holds a {type(text).__name__} where a text belongs")
+    return [readable(text, repr(_DETAILS)) for text in found]
+
+
+def _usage(value: object) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RowError(f"'usage' is {type(value).__name__}, not an object of counts")
+    return value
+
+
+def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+    """As chat completions, Responses, or a flat count give it."""
+    for key in ("completion_tokens_details", "output_tokens_details"):
+        inner = _usage(usage.get(key))
+        if inner.get("reasoning_tokens") is not None:
+            return _count(inner, "reasoning_tokens")
+    return _count(usage, "reasoning_tokens")
+
+
+def _count(usage: Mapping[str, Any], *keys: str) -> int | None:
+    for key in keys:
+        value = usage.get(key)
+        # Parquet files of pandas keep whole numbers with gaps as floats, and the gaps as NaN.
+        if value is None or value != value:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
+            raise RowError(f"'usage.{key}' is {value!r:.40}, not a number of tokens")
+        return int(value)
+    return None
