@@ -85,6 +85,7 @@ class EvaluationKind(Enum):
     likelihood = "likelihood"
     generation = "generation"
     prefix_study = "prefix_study"
+    no_thinking = "no_thinking"
     prompts = "prompts"
 
 
@@ -459,6 +460,8 @@ class EvaluationConfig:
     """Bootstrap draws behind intervals over several presentations of an item."""
     capture: CaptureConfig = field(default_factory=CaptureConfig)
     """Hidden states."""
+    math_seconds: float = 5.0
+    """Seconds for the comparison of one open answer by algebra, after which it is undecided (`no_thinking`)."""
     reuse: bool = True
     """Whether to take what an earlier run computed of the same prompts with the same model, and keep what this one
     computes."""
@@ -640,6 +643,8 @@ class EvaluateConfig:
     scoring: Scoring = Scoring.auto
     """`packed` computes a prefix that prompts share once, `branched` too, for attention that takes no mask of our own;
     `auto` takes the first of them that a check at load finds exact, `plain` computes every prompt whole."""
+    responses: Optional[str] = None
+    """File of responses to analyse instead of asking a model (`evaluation=no_thinking`)."""
     seed: int = 0
     """Seed of torch and of permutations; `dataset.seed` seeds the sample of items."""
 

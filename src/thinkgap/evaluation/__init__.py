@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from thinkgap.errors import ConfigError
 from thinkgap.parallel import ALONE, World
 from thinkgap.schema import EvaluateConfig, EvaluationKind
 
@@ -26,6 +27,18 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
         if world.is_first:
             show_prompts(cfg)
         return
+    if cfg.evaluation.kind is EvaluationKind.no_thinking:
+        from thinkgap.evaluation.no_thinking import run_no_thinking
+
+        if world.size > 1:
+            raise ConfigError("evaluation=no_thinking runs in one process: set trainer.devices=1, without torchrun")
+        run_no_thinking(cfg, folder, group)
+        return
+    if cfg.datasets or cfg.responses is not None:
+        raise ConfigError(
+            "several data sets in one run, and responses=FILE, are for evaluation=no_thinking; for others "
+            "sweep with -m dataset=a,b"
+        )
     from thinkgap.evaluation.native import run_native
 
     run_native(cfg, folder, group, world=world)

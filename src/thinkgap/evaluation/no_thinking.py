@@ -1,0 +1,192 @@
+"""`evaluation=no_thinking`: ask under answer modes, keep what comes back, and say of each response what it was.
+
+Responses come from a local model or from a file; their analysis is `nothinking`'s. Orchestration only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from thinkgap.errors import ConfigError
+from thinkgap.evaluation.describe import code_digest
+from thinkgap.evaluation.predict import quiet_libraries
+from thinkgap.evaluation.responses_local import Asked, local_responses
+from thinkgap.importers import load_responses
+from thinkgap.nothinking.analyse import analyse_all
+from thinkgap.nothinking.audit_tables import audit_sheets
+from thinkgap.nothinking.equality import MathEquality
+from thinkgap.nothinking.store import read_responses, write_responses
+from thinkgap.nothinking.tables import response_sheets
+from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
+from thinkgap.readouts.table_text import to_csv
+from thinkgap.schema import BackendKind, EvaluateConfig
+from thinkgap.store.atomic import write_text
+from thinkgap.store.fingerprint import check_fingerprint
+from thinkgap.store.manifest import collect_manifest, write_manifest
+from thinkgap.store.redact import plain
+from thinkgap.store.run_folder import RunFolder
+from thinkgap.tracking.console import setup_logging
+from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
+from thinkgap.types import Answered
+
+log = logging.getLogger(__name__)
+
+RESPONSES_FILE = "responses.parquet"
+PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces")
+"""Sheets that a run prints; all are in its folder."""
+_SHOWN = 5
+_TABLE_ROWS = 10_000
+"""Responses in the W&B table."""
+
+
+@dataclass(frozen=True)
+class Responses:
+    """All that came back, and what is known of how."""
+
+    answered: Sequence[Answered]
+    model: str
+    modes: tuple[str, ...]
+    notes: tuple[str, ...]
+    described: Mapping[str, Any]
+
+
+def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> list[Sheet]:
+    """Ask or read, analyse, print; leave `responses.parquet`, the tables and a manifest in `folder`.
+
+    Args:
+        cfg: the settings.
+        folder: of the run; an unfinished run of the same settings is resumed.
+        group: W&B group.
+
+    Returns:
+        All tables.
+
+    Raises:
+        ThinkgapError: settings, data, a model or a file that cannot be used.
+    """
+    setup_logging()
+    quiet_libraries()
+    _check(cfg)
+    started = datetime.now(UTC)
+    with wandb_run(
+        cfg.logger,
+        config=plain(dataclasses.asdict(cfg)),
+        name=f"{cfg.model.name}-no_thinking-{folder.name}",
+        group=group,
+        job_type="evaluate",
+        tags=[cfg.model.name, *(cfg.datasets or [cfg.dataset.name]), "no_thinking", *cfg.mode.conditions],
+        folder=folder,
+    ) as tracker:
+        run = RunFolder(folder)
+        with run.held():
+            done = folder / RESPONSES_FILE
+            check_fingerprint(folder, _fingerprint(cfg), done.exists())
+            found = _read(cfg) if cfg.responses is not None else _asked(cfg, folder)
+            with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
+                rows = analyse_all(found.answered, model=found.model, decide=equality.many)
+            write_responses(done, rows)
+            facts = {"config": dataclasses.asdict(cfg), "notes": list(found.notes), **found.described}
+            write_manifest(folder, collect_manifest(facts, started=started, finished=datetime.now(UTC)))
+        sheets = _report(folder, found)
+        _mirror(tracker, folder, sheets)
+    return sheets
+
+
+def _check(cfg: EvaluateConfig) -> None:
+    if cfg.responses is not None:
+        return
+    if not cfg.mode.conditions:
+        raise ConfigError("evaluation=no_thinking asks under answer modes: give mode=paper, or mode=[strict,prefix]")
+    if cfg.model.backend is not BackendKind.hf:
+        raise ConfigError(
+            f"model={cfg.model.name} is served, and responses are asked of local models here; write its responses to a "
+            "file and analyse them with responses=FILE"
+        )
+    for name in ("max_new_tokens", "batch_size"):
+        if (value := getattr(cfg.evaluation.generation, name)) < 1:
+            raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
+
+
+def _asked(cfg: EvaluateConfig, folder: Path) -> Responses:
+    found: Asked = local_responses(cfg, folder)
+    return Responses(found.answered, cfg.model.name, found.modes, found.notes, found.described)
+
+
+def _read(cfg: EvaluateConfig) -> Responses:
+    assert cfg.responses is not None
+    imported = load_responses(cfg.responses)
+    for bad in imported.bad[:_SHOWN]:
+        log.warning("row %s is left out: %s", bad.id, bad.reason)
+    notes = [*imported.notes]
+    if imported.bad:
+        notes.append(
+            f"{len(imported.bad)} rows of {Path(cfg.responses).name} could not be used; the manifest lists them."
+        )
+    described = {
+        "responses": {
+            "file": Path(cfg.responses).name,
+            "sha256": _sha256(Path(cfg.responses)),
+            "format": imported.format,
+        },
+        "bad_rows": [{"id": bad.id, "reason": bad.reason} for bad in imported.bad],
+    }
+    modes = tuple(dict.fromkeys(one.mode for one in imported.answered))
+    return Responses(imported.answered, "", modes, tuple(notes), described)
+
+
+def _fingerprint(cfg: EvaluateConfig) -> dict[str, Any]:
+    """Everything that the responses and their tables depend on, as JSON data."""
+    if cfg.responses is not None:
+        return {"responses": _sha256(Path(cfg.responses)), "code": code_digest()}
+    kept = plain(dataclasses.asdict(cfg))
+    names = ("model", "dataset", "datasets", "mode", "prompt")
+    return {
+        **{name: kept[name] for name in names},
+        "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
+        "code": code_digest(),
+    }
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.expanduser().read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(f"responses={path}: {error.strerror or error}; give a file of responses") from error
+
+
+def _report(folder: Path, found: Responses) -> list[Sheet]:
+    """Print the tables, made again from what is on disk."""
+    frame = read_responses(folder / RESPONSES_FILE).to_pandas()
+    sheets = [*response_sheets(frame, found.modes), *audit_sheets(frame)]
+    for sheet in sheets:
+        write_text(folder / f"{sheet.name}.csv", to_csv(sheet_dicts(sheet)))
+    notes = "".join(f"- {note}\n" for note in found.notes)
+    write_text(folder / "no_thinking.md", "\n".join([*map(sheet_markdown, sheets), notes]))
+    for sheet in sheets:
+        if sheet.name in PRINTED:
+            print(sheet_markdown(sheet))
+    if notes:
+        print(notes)
+    print(f"all {len(sheets)} tables: {folder / 'no_thinking.md'}; responses and manifest: {folder}")
+    return sheets
+
+
+def _mirror(tracker: WandbTracker, folder: Path, sheets: Sequence[Sheet]) -> None:
+    if not tracker.active:
+        return
+    for sheet in sheets:
+        tracker.table(sheet.name, sheet_dicts(sheet))
+    rows = read_responses(folder / RESPONSES_FILE).slice(0, _TABLE_ROWS).to_pylist()
+    tracker.table("responses", [{name: _cell(value) for name, value in row.items()} for row in rows])
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
