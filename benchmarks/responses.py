@@ -84,13 +84,13 @@ def made_up(number: int, words: int) -> list[Answered]:
 def _made_up(rng: random.Random, item: int, mode: str, words: int) -> Answered:
     space = ("mcq", "bool", "open")[item % 3]
     own = random.Random(item)
-    context, stem, *options = (_text(own, n) for n in (100, 40, 10, 12, 8, 9))
+    context, stem, *options = (_text(own, n) for n in (words // 2, words // 5, 10, 12, 8, 9))
     labels = ("A", "B", "C", "D") if space == "mcq" else ()
     answer = rng.choice({"mcq": ["A", "B", "C", "D"], "bool": ["yes", "no"], "open": ["72", r"\frac{1}{2}"]}[space])
     parts = (context, stem, *options) if labels else (context, stem)
     kind = rng.random()
     if kind < 0.1:
-        trace = " ".join(f"{context} {stem}".split()[:words])
+        trace = " ".join((f"{context} {stem} " * 2).split()[:words])
     elif kind < 0.2:
         trace = _text(rng, words).replace(" so ", "\n\n- **so** ")
     else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,15 +71,8 @@ class Figure:
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> Values:
-    """A column as numbers; missing values are NaN."""
-    import pandas as pd
-
-    # Columns of booleans with missing values come as objects.
-    return np.asarray(pd.to_numeric(frame[name].astype(object).map(_number)), dtype=np.float64)
-
-
-def _number(value: Any) -> float:
-    return np.nan if value is None or value != value else float(value)
+    """A column of numbers or booleans as numbers; missing values are NaN."""
+    return np.array([np.nan if value is None else value for value in frame[name]], dtype=np.float64)
 
 
 def _column(name: str) -> Callable[[pd.DataFrame], Values]:

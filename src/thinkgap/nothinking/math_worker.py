@@ -10,6 +10,7 @@ import contextlib
 import logging
 import math
 import re
+import signal
 import time
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,14 +31,16 @@ def serve(connection: Connection, seconds: float) -> None:
         connection: first says `READY`, or why it cannot be.
         seconds: after how much processor time a pair ends this process, some more than its owner waits.
     """
+    # An interrupt from the keyboard goes to all processes; the owner decides what becomes of this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # It warns that nobody limits its time.
+    logging.getLogger("math_verify").setLevel(logging.ERROR)
     try:
         # Grammars are read on first use, which is slow: before any clock runs.
         compare(r"\frac{1}{2}", "(1, 2)")
     except ImportError as error:
         connection.send(str(error))
         return
-    # It warns that nobody limits its time.
-    logging.getLogger("math_verify").setLevel(logging.ERROR)
     _limit_memory()
     connection.send(READY)
     with contextlib.suppress(EOFError, OSError):
@@ -48,7 +51,7 @@ def serve(connection: Connection, seconds: float) -> None:
 
 
 def compare(gold: str, answer: str) -> bool | None:
-    """Whether algebra finds two answers equal; None if the reference answer is no mathematics, or memory ran out.
+    """Whether algebra finds two answers equal; None if the reference answer is no mathematics, or algebra fails.
 
     Two constants are equal if they agree in 40 digits: `verify` by itself rounds, and calls sqrt(2) and 1.41421356
     equal, or 1/2004! and 1/2006!. For the same reason decimals count as the rationals that they are.
@@ -69,7 +72,7 @@ def compare(gold: str, answer: str) -> bool | None:
         if isinstance(ours, sympy.Expr) and isinstance(theirs, sympy.Expr) and ours.is_number and theirs.is_number:
             return _constants_equal(ours, theirs)
         return verify([ours], [theirs], timeout_seconds=None)
-    except (MemoryError, RecursionError):
+    except Exception:  # sympy may raise anything on what a model wrote, and nothing is known then
         return None
 
 
