@@ -242,6 +242,18 @@ def test_labels_and_space_for_rows_that_have_none(lines: Callable[..., Path], tm
     assert json.loads(out.read_text(encoding="utf-8"))["answer"] == "2"
 
 
+@pytest.mark.parametrize(("page", "command"), [("extraction.md", "check"), ("own_responses.md", "read")])
+def test_the_examples_of_the_documentation_work(
+    lines: Callable[..., Path], capsys: pytest.CaptureFixture[str], page: str, command: str
+) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    examples = text.partition("```json\n")[2].partition("```")[0].splitlines()
+    assert len(examples) == 2
+    assert main([command, str(lines(examples))]) == 0
+    printed = capsys.readouterr().out
+    assert "not used" not in printed.replace("0 rows not used", "")
+
+
 def test_as_a_program(lines: Callable[..., Path]) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "thinkgap.responses", *arguments]
