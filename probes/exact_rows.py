@@ -63,8 +63,7 @@ class TurnedRows:
 
     def project(self, solution: Tensor) -> Tensor:
         """What a solution `[P, J, D]` adds to the logits `[P, K, n]`."""
-        n_fits, n_contrasts, _ = solution.shape
-        return self.contrasts @ (solution.flatten(0, 1) @ self.across).view(n_fits, n_contrasts, -1)
+        return self.contrasts @ (solution.flatten(0, 1) @ self.across).unflatten(0, solution.shape[:2])
 
     def residuals(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """See `residuals`."""
@@ -73,8 +72,7 @@ class TurnedRows:
     def gradient(self, residuals: Tensor) -> Tensor:
         """Of the mean cross-entropy, `[P, J, D]`, of residuals `[P, K, n]`."""
         contrasts = self.contrasts.T @ residuals
-        n_fits, n_contrasts, n = contrasts.shape
-        return (contrasts.view(-1, n) @ self.along / n).view(n_fits, n_contrasts, -1)
+        return (contrasts.flatten(0, 1) @ self.along / len(self)).unflatten(0, contrasts.shape[:2])
 
     def bend(self, probabilities: Tensor, towards: Tensor) -> Tensor:
         """Second derivative `[P]` of the mean cross-entropy when the logits move along `towards` `[P, K, n]`."""

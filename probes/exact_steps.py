@@ -14,11 +14,11 @@ from torch import Tensor
 from probes.exact_hessian import Estimate, Inverse
 from probes.exact_rows import TurnedRows
 
-SETTLED = 3e-4
-"""How far the weights may have moved in the last eighth of a fit's steps, as a share of their length, when it ends.
+SETTLED = 5e-4
+"""How far weights may still go, as a share of their length, when a fit ends: by the step to come and by its last steps.
 
 A gradient says little of weights that the data hardly determine: with C=100, weights can be 10% from the optimum at a
-gradient of 1e-5. The eighth makes a fit that creeps be watched for longer than one that runs.
+gradient of 1e-5. The last steps are one and an eighth of all, so that a fit that creeps is watched for longer.
 """
 _PAIRS = 30
 """Pairs of steps and gradient changes that are remembered."""
@@ -160,11 +160,9 @@ def minimise(
     for iteration in range(max_iterations + 1):
         gradient = torch.addcmul(fits.loss_gradient, fits.ridge, fits.solution)
         step = pairs.times(gradient, estimate(fits.probabilities, fits.ridge)).neg_()
-        # The step to come stands for the way that is left.
-        moved = pairs.moved(iteration // 8).view_as(step) + step
-        settled = (_length(moved[..., :n_weights]) <= SETTLED * _length(fits.solution[..., :n_weights])) & (
-            _length(gradient) <= tolerance
-        )
+        last = pairs.moved(iteration // 8 + (iteration > 0)).view_as(step)
+        way = _length(step[..., :n_weights]) + _length(last[..., :n_weights])
+        settled = (way <= SETTLED * _length(fits.solution[..., :n_weights])) & (_length(gradient) <= tolerance)
         done = settled | fits.stuck | (iteration == max_iterations)
         if bool(done.any()):
             ended = fits.number[done]
