@@ -29,11 +29,13 @@ from probes.together import (
     check_probe,
     common_conditions,
     require_alike,
+    require_conditions,
     require_enough,
     state_names,
 )
 from thinkgap.presentation_names import CONTROL, is_order
-from thinkgap.schema import TrainConfig
+from thinkgap.prompts.conditions import all_conditions
+from thinkgap.schema import ModeConfig, TrainConfig
 from thinkgap.store.atomic import disk_errors, write_text
 
 log = logging.getLogger(__name__)
@@ -101,6 +103,9 @@ def parts(cfg: TrainConfig, folder: Path, world: Any = None) -> Captured:
     """
     check_probe(cfg.probe)
     pools = find_pools(cfg)
+    if any(pool.source.folder is None for pool in pools):
+        # Known before the model reads anything.
+        require_conditions(cfg.probe, [one.name for one in all_conditions(cfg.trigger, ModeConfig(), cfg.prompt)])
     filled = fill_pools(cfg, pools, world)
     dealt = deal(cfg, filled)
     runs = list({run.folder: run for role in ROLES for run in dealt[role].runs}.values())

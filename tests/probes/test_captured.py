@@ -270,6 +270,7 @@ def test_the_hash_of_a_prompt_is_of_no_item(linear: Linear, tmp_path: Path) -> N
         (["probe.conditions=[direct,let_me_thnk]"], ConfigError, "did you mean 'let_me_think'"),
         (["probe.conditions=[]"], ConfigError, "probe.conditions is empty"),
         (["probe.permutations=0"], ConfigError, "probe.permutations=0: must be at least 1"),
+        (["probe.shares=[0.6,0.4]"], ConfigError, "give three shares from 0 to 1"),
         (["probe.examples=0"], ConfigError, "probe.examples=0: must be at least 1"),
         (["probe.examples=4"], DataError, "4 fit questions are fewer than the 5 slots"),
         (["probe.fit=dev"], ConfigError, r"probe.fit \(dev\): toy_facts has no split 'dev'"),
@@ -285,6 +286,24 @@ def test_what_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         parts(linear(*overrides), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("probe.conditions=[let_me_thnk]", "did you mean 'let_me_think'"),
+        ("probe.state=layer_7", "has no layer_7; it has layer_0 to layer_2"),
+    ],
+)
+def test_names_that_are_not_there_are_refused_before_the_model_reads(
+    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, override: str, message: str
+) -> None:
+    def read(*_: Any, **__: Any) -> None:
+        raise AssertionError("the model read something")
+
+    monkeypatch.setattr("probes.captures.run_quietly", read)
+    with pytest.raises(ConfigError, match=message):
+        parts(linear(override), tmp_path)
 
 
 def test_prompts_without_their_images(linear: Linear, tmp_path: Path) -> None:
