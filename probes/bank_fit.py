@@ -187,7 +187,7 @@ def fit_block_adamw(
         "batch_size": cfg.batch_size,
         "bias": cfg.bias,
         "seed": seed,
-        "data": digest(rows, standards),
+        "data": digest(rows, selection, standards),
     }
     module = BankFit(places, bank, (rows, selection), cfg, seed, key, curve)
     steps = range(-(-len(rows) // cfg.batch_size))

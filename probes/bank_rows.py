@@ -55,10 +55,16 @@ def read_rows(places: Sequence[Place], fit: Part, select: Part) -> tuple[BlockRo
     return rows[0], rows[1], standards
 
 
-def digest(rows: BlockRows, standards: Sequence[Standard]) -> str:
-    """Tells one block's data from another's, by right slots, numbers of options, means and scales."""
+def digest(fit: BlockRows, select: BlockRows, standards: Sequence[Standard]) -> str:
+    """Tells one block's data from another's, by right slots, numbers of options, means and scales of both parts.
+
+    The selection split counts too: the best epoch so far is the best on its rows alone.
+    """
+    # Of the standardised selection rows, which a mean and a scale tell apart as those of `standards` do the fit rows.
+    chosen = [Standard.of(states) for states in select.states]
     found = hashlib.sha256()
-    for tensor in (rows.gold, rows.k, *(tensor for one in standards for tensor in (one.mean, one.scale))):
+    labels = [tensor for rows in (fit, select) for tensor in (rows.gold, rows.k)]
+    for tensor in (*labels, *(tensor for one in (*standards, *chosen) for tensor in (one.mean, one.scale))):
         found.update(tensor.contiguous().numpy().tobytes())
     return found.hexdigest()
 

@@ -103,13 +103,20 @@ def wanted_states(names: Sequence[str] | None, state: str) -> CaptureConfig:
     return CaptureConfig(enabled=True, layers=layers, embeddings=EMBEDDINGS in asked, final_norm=FINAL_NORM in asked)
 
 
-def check_layers(cfg: EvaluateConfig, n_layers: int) -> None:
+def check_layers(cfg: EvaluateConfig, n_layers: int, state: str = FINAL_NORM) -> None:
     """Refuse a state after a layer that the model does not have.
+
+    Args:
+        cfg: the run that keeps states.
+        n_layers: of the model.
+        state: `probe.state`, which `cfg` does not name where it keeps all.
 
     Raises:
         ConfigError: with the layers that it has.
     """
-    beyond = [layer for layer in cfg.evaluation.capture.layers or () if layer >= n_layers]
+    own = _layer("probe.state", state)
+    asked = [*(cfg.evaluation.capture.layers or ()), *([] if own is None else [own])]
+    beyond = [layer for layer in asked if layer >= n_layers]
     if beyond:
         raise ConfigError(
             f"probe.states, probe.state: model={cfg.model.name} has no {LAYER}{beyond[0]}; it has {LAYER}0 to "

@@ -29,12 +29,14 @@ from probes.together import (
     check_probe,
     common_conditions,
     require_alike,
+    require_conditions,
     require_enough,
     state_names,
 )
 from thinkgap.presentation_names import CONTROL, is_order
-from thinkgap.schema import TrainConfig
-from thinkgap.store.atomic import disk_errors, write_text
+from thinkgap.prompts.conditions import all_conditions
+from thinkgap.schema import ModeConfig, TrainConfig
+from thinkgap.store.atomic import write_text
 
 log = logging.getLogger(__name__)
 
@@ -88,12 +90,11 @@ class Captured:
         return self.fit, self.select, self.test
 
 
-def parts(cfg: TrainConfig, folder: Path, world: Any = None) -> Captured:
+def parts(cfg: TrainConfig, world: Any = None) -> Captured:
     """Find or compute what a training of linear probes reads, share it out, and check that it belongs together.
 
     Args:
         cfg: the training.
-        folder: of the training; `roles.csv` there says which item has which role.
         world: the processes of this training, see `captures.Captures`; None is this one alone.
 
     Raises:
@@ -101,6 +102,9 @@ def parts(cfg: TrainConfig, folder: Path, world: Any = None) -> Captured:
     """
     check_probe(cfg.probe)
     pools = find_pools(cfg)
+    if any(pool.source.folder is None for pool in pools):
+        # Known before the model reads anything.
+        require_conditions(cfg.probe, [one.name for one in all_conditions(cfg.trigger, ModeConfig(), cfg.prompt)])
     filled = fill_pools(cfg, pools, world)
     dealt = deal(cfg, filled)
     runs = list({run.folder: run for role in ROLES for run in dealt[role].runs}.values())
@@ -119,8 +123,6 @@ def parts(cfg: TrainConfig, folder: Path, world: Any = None) -> Captured:
     if not head_rows:
         notes.append("The model's own rows for labels were not kept beside these runs.")
     text_only = _text_only(dealt, conditions, names, notes) if cfg.probe.controls.text_only else None
-    if world is None or world.is_first:
-        _write_roles(folder, made)
     tested = dealt["test"].runs[0].manifest
     return Captured(
         fit=made["fit"],
@@ -191,12 +193,18 @@ def _counts(source: str, part: Part) -> SplitCounts:
     return SplitCounts(source, part.n_questions, len(set(part.group_id.tolist())), len(part), slots)
 
 
-def _write_roles(folder: Path, made: Mapping[str, Part]) -> None:
-    """`roles.csv`: which item had which role, so that splits that were shared out can be had again elsewhere."""
+def write_roles(folder: Path, made: Sequence[Part]) -> None:
+    """`roles.csv`: which item had which role, so that splits that were shared out can be had again elsewhere.
+
+    Args:
+        folder: of the training, which must be known to be this one's: what is there is replaced.
+        made: its parts.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
     frames = [
-        pd.DataFrame({"role": role, "item_id": part.item_id, "group_id": part.group_id}).drop_duplicates()
-        for role, part in made.items()
+        pd.DataFrame({"role": part.role, "item_id": part.item_id, "group_id": part.group_id}).drop_duplicates()
+        for part in made
     ]
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "roles.csv", pd.concat(frames).to_csv(index=False))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.capture_key import capture_facts, checkpoint_facts, facts_digest, hub_facts
-from probes.capture_run import check_layers, run_quietly
+from probes.capture_run import FINAL_NORM, check_layers, run_quietly
 from probes.compare import require_model
 from probes.head_rows import write_head_rows
 from probes.runs import Run, open_run
@@ -39,10 +39,16 @@ class Captures:
         given: runs that are used beside captures, by folder, as their models describe themselves: another model is
             refused before it reads anything.
         world: the processes of this training (`rank`, `size`, `is_first`, `barrier()`); None is this one alone.
+        state: one that the training reads; a model without it is refused before it reads anything.
     """
 
-    def __init__(self, given: Mapping[Path, Mapping[str, Any]] | None = None, world: Any = None) -> None:
-        self.given, self.world = given or {}, world
+    def __init__(
+        self,
+        given: Mapping[Path, Mapping[str, Any]] | None = None,
+        world: Any = None,
+        state: str = FINAL_NORM,
+    ) -> None:
+        self.given, self.world, self.state = given or {}, world, state
         self._backend: HFBackend | None = None
 
     def get(self, cfg: EvaluateConfig, items: Sequence[Item]) -> Run:
@@ -73,7 +79,7 @@ class Captures:
             backend = self._load(cfg)
             if self._checkpoint(cfg) == checkpoint:
                 log.info("features: %s, into %s", what, folder)
-                check_layers(cfg, len(backend.structure.layers))
+                check_layers(cfg, len(backend.structure.layers), self.state)
                 run_quietly(cfg, folder, backend, self.world)
                 return self._finished(folder, backend, {"sha256": digest, **facts})
         return self.get(cfg, items)  # loading brought a newer commit than the hub's cache held

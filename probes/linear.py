@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from probes.captured import Captured, parts
+from probes.captured import Captured, parts, write_roles
 from probes.code import probes_digest
 from probes.compare import MODEL_FIELDS
 from probes.controls.run import Parts, run_controls
@@ -66,10 +66,11 @@ def run_linear(cfg: TrainConfig, folder: Path, group: str | None = None, world: 
     check_linear(cfg)
     started = datetime.now(UTC)
     with _tracked(cfg, folder, group, world) as tracker, _held(folder, world):
-        captured = parts(cfg, folder, world)
+        captured = parts(cfg, world)
         others = _other_states(cfg, captured, world)
         if world.is_first:
             check_fingerprint(folder, _fingerprint(cfg, captured), any(folder.glob(f"{BLOCKS}/*.json")))
+            write_roles(folder, captured.parts)
         world.barrier()
         trained = [name for name in captured.fit.conditions if name in (cfg.probe.conditions or [name])]
         fitted = fit_places(

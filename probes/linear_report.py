@@ -24,8 +24,10 @@ from probes.figures import accuracy
 from probes.fits_file import Fits, place_fits, write_fits
 from probes.heads import Fitted, Place
 from probes.mirror import mirror
+from probes.part import Part
 from probes.predict import fixed_probe, predict
 from probes.predictions import BEST, STUDY, Predictions, Probed, read_predictions, write_predictions
+from probes.reader import reader_of
 from probes.tables import PRINTED, REPORT_FILE, ProbeReport, report_markdown, report_of_probes, write_report
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.schema import TrainConfig
@@ -102,9 +104,10 @@ def _fits(cfg: TrainConfig, finished: Finished) -> Fits:
         rows = {name: matrix for name, matrix in matrices.items() if matrix is not None}
     test = captured.splits["test"]
     solver = cfg.probe.solver.name
+    read = _config_of(captured.test)
     title = (
-        f"{cfg.model.name} on {cfg.dataset.name} ({test.source}), {test.items:,} items, "
-        f"placement={cfg.trigger.placement.name}, linear probes by {solver}"
+        f"{read['model']['name']} on {read['dataset']['name']} ({test.source}), {test.items:,} items, "
+        f"placement={read['trigger']['placement']}, linear probes by {solver}"
     )
     return Fits(
         place_fits(finished.fitted),
@@ -129,6 +132,11 @@ def _trained_on(captured: Captured) -> str:
     )
 
 
+def _config_of(part: Part) -> Mapping[str, Any]:
+    """Settings of the run that a part is of, which those of the training need not be where the run was given."""
+    return reader_of(part).runs[0].manifest["config"]
+
+
 def _save(cfg: TrainConfig, finished: Finished, found: Predictions, place: Place, role: str, folder: Path) -> None:
     captured, one = finished.captured, finished.fitted[place]
     shown = found.shown(IDENTITY)
@@ -142,7 +150,7 @@ def _save(cfg: TrainConfig, finished: Finished, found: Predictions, place: Place
         labels=_labels(captured, place.condition, k),
         d=d,
         bias=cfg.probe.bias,
-        dataset=cfg.dataset.name,
+        dataset=", ".join(dict.fromkeys(_config_of(part)["dataset"]["name"] for part in captured.parts)),
         splits=[
             Split(part.role, captured.splits[part.role].source, part.n_questions, len(part)) for part in captured.parts
         ],

@@ -49,7 +49,7 @@ def fill_pools(cfg: TrainConfig, pools: list[Pool], world: Any = None) -> list[F
         ThinkgapError: a folder that is no run with states, data that cannot be read, or what a capture raises.
     """
     given = {pool.source: _given(pool) for pool in pools if pool.source.folder is not None}
-    captures = Captures({run.folder: run.manifest["model"] for run in given.values()}, world)
+    captures = Captures({run.folder: run.manifest["model"] for run in given.values()}, world, cfg.probe.state)
     filled = []
     for pool in pools:
         if pool.source in given:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probes.controls.curves import curve_charts, curve_sheets
-from probes.controls.sheet import ConditionControls, control_sheet, selectivities
+from probes.controls.sheet import ConditionControls, control_sheet, lower_bounds, selectivities
 from probes.controls.stored import CONTROLS_FOLDER, read_controls
 from probes.directions import cosine_sheets, fixed_sheets
 from probes.fits_file import Fits, read_fits
@@ -36,6 +36,10 @@ from thinkgap.store.atomic import write_bytes, write_text
 REPORT_FILE = "linear_probes.md"
 PRINTED = ("linear_probes", "linear_probes_orders", "probe_layers", "probe_transfer", "probe_controls")
 """Sheets that a run prints; all are in its folder."""
+_BOUND = (
+    "Selectivity: minus the control task on its own fitted rows, so a lower bound, which says nothing where it is not "
+    "above 0; probe.permutations=2 and more measure it."
+)
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,10 @@ def probe_report(
         controls: of each condition's probe.
     """
     own = headline_figures(found, fits)
+    known, bounds = selectivity or {}, lower_bounds(controls)
     slots = slot_sheet(found, fits)
     sheets = (
-        headline_sheet(found, fits, selectivity, fits.notes),
+        headline_sheet(found, fits, known, (*fits.notes, *([_BOUND] if bounds else []))),
         *order_sheets(found, fits),
         *k_sheets(found, fits),
         slots,
@@ -79,7 +84,9 @@ def probe_report(
         *curve_sheets(controls),
     )
     charts = (headline_chart(own), *slot_charts(slots), *profile_charts(found, fits), *curve_charts(controls))
-    said = probe_sentence(own, fits.study_state, fits.reference, selectivity)
+    # A lower bound that is not above 0 says nothing, and must not speak against a probe.
+    said_of = {name: one for name, one in known.items() if name not in bounds or one.low > 0}
+    said = probe_sentence(own, fits.study_state, fits.reference, said_of)
     return ProbeReport(sheets, charts, transfer(found, fits), said)
 
 

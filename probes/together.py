@@ -13,6 +13,7 @@ from probes.capture_run import wanted_states
 from probes.compare import require_model, require_same_prompts
 from probes.part import Part
 from probes.runs import Run, require_states
+from probes.splits import check_shares
 from thinkgap.errors import ConfigError, DataError, StoreError, nearest
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.schema import ProbeConfig
@@ -29,6 +30,7 @@ def check_probe(probe: ProbeConfig) -> None:
             raise ConfigError(f"probe.{name}={value}: must be at least 1")
     if probe.conditions is not None and not probe.conditions:
         raise ConfigError("probe.conditions is empty: name conditions, or null for all")
+    check_shares(probe.shares, ())  # as they are written; who shares is not known yet
     wanted_states(probe.states, probe.state)
 
 
@@ -73,10 +75,19 @@ def common_conditions(probe: ProbeConfig, lead: Run, runs: Sequence[Run]) -> tup
             notes.append(
                 f"Conditions {', '.join(others)} of {run.folder} are not used: {lead.folder} has none of them."
             )
+    require_conditions(probe, conditions)
+    return conditions, notes
+
+
+def require_conditions(probe: ProbeConfig, conditions: Sequence[str]) -> None:
+    """Require that conditions that get a probe are among `conditions`.
+
+    Raises:
+        ConfigError: the first that is not.
+    """
     for name in probe.conditions or ():
         if name not in conditions:
             raise ConfigError(f"probe.conditions: '{name}' is no condition of this training{nearest(name, conditions)}")
-    return conditions, notes
 
 
 def state_names(probe: ProbeConfig, lead: Run, runs: Sequence[Run]) -> list[str]:

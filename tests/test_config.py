@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
@@ -103,6 +104,17 @@ def test_training_takes_the_same_defaults_as_evaluation() -> None:
 def test_every_probe_composes(option: str) -> None:
     assert option.startswith(composed_train(f"probe={option}").probe.kind.name)
     assert {kind.name for kind in ProbeKind} <= set(PROBES)
+
+
+def test_a_trainings_folder_is_named_by_the_option_of_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RUN_ID", raising=False)
+    schema.register()
+    settings = HydraConfig.instance()
+    monkeypatch.setattr(settings, "cfg", settings.cfg)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", ["probe=linear_exact"], return_hydra_config=True)
+        settings.set_config(cfg)
+        assert cfg.hydra.run.dir.endswith("_linear_exact_demo_vlm_digit_scenes")
 
 
 def test_options_of_probes_are_what_they_are_called() -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from probes.controls.online_code import Block, OnlineCode
-from probes.controls.sheet import ConditionControls
+from probes.controls.sheet import SOLVER_NOTE, ConditionControls
 from thinkgap.readouts.sheet import Cell, Chart, Column, Missing, Sheet
 
 _CONDITION = Column("condition", "condition", "text")
@@ -46,17 +46,20 @@ def curve_sheets(controls: Sequence[ConditionControls]) -> list[Sheet]:
         "Probes of random projections of the standardised state; the last row of a condition is the whole state. Few "
         "dimensions that do well hold an answer that is easy to read; accuracy that comes only with as good a control "
         "task may be memory.",
+        SOLVER_NOTE,
     )
     curve = (
         _REPORTED,
         "Probes of nested sets of training questions. A curve that still rises at its end says that more questions "
         "would give more, so the last accuracy is a lower bound of what can be read.",
+        SOLVER_NOTE,
     )
     code = (
         "Bits that it takes to send the right slots of the training questions block by block, each by a probe of the "
         "blocks before (Voita and Titov 2020); the first block is sent without a probe. Rows: of that block.",
         "Compression: bits without any probe over bits. Above 1 the states say something of the answer, the more the "
         "fewer questions it takes to learn it; its interval takes the probes as given.",
+        SOLVER_NOTE,
     )
     return [
         Sheet("probe_capacity", "Probes of random projections", _CAPACITY, tuple(_capacity(controls)), capacity),

@@ -30,7 +30,8 @@ def learning_curve(
 ) -> tuple[CurvePoint, ...]:
     """Fit on growing, nested sets of questions, drawn by seed; settings are chosen on the whole selection split.
 
-    Fits: one to a size, about log2(questions / 8). The last one is on all rows, and so is the real probe's.
+    Fits: one to a size, about log2(questions / 8). The last one is on all rows, as the real probe's is,
+    which may be another solver's.
     """
     order = question_order(fit, seed, "learning curve")
     picked = test.chosen(source_order(test))

@@ -52,6 +52,19 @@ def selectivities(controls: Sequence[ConditionControls]) -> dict[str, Estimate]:
     }
 
 
+def lower_bounds(controls: Sequence[ConditionControls]) -> list[str]:
+    """Conditions whose selectivity is only a lower bound, as the control task was tested on its fitted rows."""
+    return [
+        one.condition for one in controls if isinstance(one.control_task, ControlTask) and one.control_task.in_sample
+    ]
+
+
+SOLVER_NOTE = (
+    "Fits of controls are logistic regressions with probe.exact, whatever the solver of the probe; what that alone "
+    "changes shows in probe_learning_curve, whose last point is such a fit on all training questions."
+)
+"""Below every table of controls that were fitted."""
+
 _COLUMNS = (
     Column("condition", "condition", "text"),
     Column("control", "control", "text"),
@@ -70,6 +83,7 @@ _NOTES = (
     "Priors need no state: the slot that is right most often on the fit split, overall or by number of options.",
     "Embeddings at a read position whose token is the same for all items are constant, so a probe of them can "
     "only name one slot for each number of options, as the priors do; see their row in the table by layer.",
+    SOLVER_NOTE,
 )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
@@ -106,6 +107,17 @@ def test_a_checkpoint_of_other_rows_is_refused(tmp_path: Path) -> None:
     other = replace(FIT, gold=(FIT.gold + 1) % FIT.k)
     with pytest.raises(StoreError, match="with other data: delete it"):
         fit_block_adamw(PLACES, other, SELECT, settings(), CPU, 0, tmp_path)
+
+
+def test_a_checkpoint_of_other_selection_rows_is_refused(tmp_path: Path) -> None:
+    """Its best epochs are the best on rows that no longer count."""
+    epochs_of(tmp_path, stop=2)
+    labels = replace(SELECT, gold=(SELECT.gold + 1) % SELECT.k)
+    fewer = SELECT.chosen(range(len(SELECT) - 1))
+    states = replace(SELECT, source=np.zeros_like(SELECT.source))
+    for other in (labels, fewer, states):
+        with pytest.raises(StoreError, match="with other data: delete it"):
+            fit_block_adamw(PLACES, FIT, other, settings(), CPU, 0, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no checkpoint", b"PK\x03\x04 cut"])

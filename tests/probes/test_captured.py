@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import probes.captures
-from probes.captured import Captured, parts
+from probes.captured import Captured, parts, write_roles
 from probes.part import Part
 from probes.random_weights import with_random_weights
 from probes.reader import reader_of
@@ -55,7 +55,7 @@ def check_against_runs(captured: Captured) -> None:
 
 
 def test_each_role_reads_its_split(linear: Linear, tmp_path: Path) -> None:
-    captured = parts(linear("probe.permutations=2"), tmp_path)
+    captured = parts(linear("probe.permutations=2"))
     for part, split in zip(captured.parts, ("train", "validation", "test"), strict=True):
         assert (part.n_questions, len(part)) == (12, 24)
         assert all(f"/{split}/" in item for item in part.item_id)
@@ -71,13 +71,14 @@ def test_each_role_reads_its_split(linear: Linear, tmp_path: Path) -> None:
     assert (counts.source, counts.items, counts.rows) == ("train", 12, 24)
     assert sum(counts.gold_slots.values()) == 24
     assert counts.gold_slots[0] == int((captured.fit.gold == 0).sum())
+    write_roles(tmp_path, captured.parts)
     roles = pd.read_csv(tmp_path / "roles.csv")
     assert Counter(roles["role"]) == {"fit": 12, "select": 12, "test": 12}
     assert set(roles[roles["role"] == "test"]["item_id"]) == set(captured.test.item_id.tolist())
 
 
 def test_states_come_in_any_order_and_stored_type(linear: Linear, tmp_path: Path) -> None:
-    fit = parts(linear("probe.fit=train+validation", "probe.select=test", "model.dtype=bfloat16"), tmp_path).fit
+    fit = parts(linear("probe.fit=train+validation", "probe.select=test", "model.dtype=bfloat16")).fit
     assert fit.n_questions == 24, "12 of each split of the sum"
     mixed = fit.chosen([20, 3, 13, 3])
     stored = fit.reader(mixed.source, "direct", ["final_norm", "layer_0"])
@@ -102,7 +103,7 @@ def test_a_pool_is_shared_out_by_group(linear: Linear, tmp_path: Path) -> None:
     # Two questions to a group, as those of one passage are.
     made = [question(n) | {"group_id": f"passage {n // 2}"} for n in range(20, 60)]
     overrides = jsonl(tmp_path / "set", test=made)
-    captured = parts(linear(*overrides, "probe.examples=null", "probe.select_examples=null"), tmp_path / "run")
+    captured = parts(linear(*overrides, "probe.examples=null", "probe.select_examples=null"))
     owner = {item: part.role for part in captured.parts for item in part.item_id}
     assert len(owner) == 40
     of_group: dict[str, set[str]] = {}
@@ -114,11 +115,11 @@ def test_a_pool_is_shared_out_by_group(linear: Linear, tmp_path: Path) -> None:
     assert all(len(part) for part in captured.parts)
     check_against_runs(captured)
     (folder,) = captured.manifests
-    cut = parts(linear(*overrides, "probe.examples=5", "probe.select_examples=3"), tmp_path / "cut")
+    cut = parts(linear(*overrides, "probe.examples=5", "probe.select_examples=3"))
     assert [part.n_questions for part in cut.parts] == [5, 3, captured.test.n_questions]
     assert set(cut.fit.item_id.tolist()) < set(captured.fit.item_id.tolist())
     assert set(cut.manifests) == {folder}, "the pool is read once, and cut afterwards"
-    other = parts(linear(*overrides, "dataset.seed=1", "probe.examples=null"), tmp_path / "other")
+    other = parts(linear(*overrides, "dataset.seed=1", "probe.examples=null"))
     assert set(other.fit.item_id.tolist()) != set(captured.fit.item_id.tolist())
 
 
@@ -134,7 +135,7 @@ def leaking(folder: Path) -> list[str]:
 
 def test_shared_items_are_refused_with_the_way_out(linear: Linear, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        parts(linear(*leaking(tmp_path / "set")), tmp_path / "run")
+        parts(linear(*leaking(tmp_path / "set")))
     message = str(caught.value)
     assert "2 fit items share something with test items (2 by group): jsonl/train/000006, jsonl/train/000007" in message
     assert "1 fit items share something with select items (1 by group): jsonl/train/000007" in message
@@ -143,7 +144,7 @@ def test_shared_items_are_refused_with_the_way_out(linear: Linear, tmp_path: Pat
 
 
 def test_shared_items_are_left_out(linear: Linear, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    captured = parts(linear(*leaking(tmp_path / "set"), "probe.shared=drop"), tmp_path / "run")
+    captured = parts(linear(*leaking(tmp_path / "set"), "probe.shared=drop"))
     assert [part.n_questions for part in captured.parts] == [6, 3, 6]
     assert captured.dropped == {
         "fit": {"jsonl/train/000006": "group of a test item", "jsonl/train/000007": "group of a test item"},
@@ -183,7 +184,7 @@ def test_runs_by_hand_need_no_model(
     }
     no_model(monkeypatch)
     cfg = linear(*(f"probe.{role}_features={folder}" for role, folder in folders.items()), "probe.examples=7")
-    captured = parts(cfg, tmp_path / "run")
+    captured = parts(cfg)
     assert [part.n_questions for part in captured.parts] == [7, 12, 12]
     assert set(captured.manifests) == {str(folder) for folder in folders.values()}
     assert captured.head_rows is None
@@ -193,7 +194,7 @@ def test_runs_by_hand_need_no_model(
 
 def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
     folder = finished("fit", "dataset.split=train", "dataset.limit=40", "evaluation.permutations=2")
-    captured = parts(linear(f"probe.fit_features={folder}", "probe.examples=null"), tmp_path / "run")
+    captured = parts(linear(f"probe.fit_features={folder}", "probe.examples=null"))
     assert captured.fit.n_questions + captured.select.n_questions == 40
     assert captured.select.n_questions > 0
     assert not set(captured.fit.group_id.tolist()) & set(captured.select.group_id.tolist())
@@ -208,21 +209,21 @@ def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[...
     fit = finished("fit", "dataset.split=train")
     given = [f"probe.fit_features={fit}", "probe.examples=null"]
     with pytest.raises(StoreError, match=r"another model than model=qwen3 \(class: LlamaForCausalLM there"):
-        parts(linear(*given, family="qwen3"), tmp_path / "run")
+        parts(linear(*given, family="qwen3"))
     other = finished("other", family="gemma3")
     with pytest.raises(StoreError, match="was computed by another model than model=gemma3"):
-        parts(linear(*given, f"probe.test_features={other}"), tmp_path / "run")
+        parts(linear(*given, f"probe.test_features={other}"))
     with pytest.raises(StoreError, match=r"has no condition reasoning \(it has direct, let_me_think\), and"):
-        parts(linear(*given, "trigger=reasoning"), tmp_path / "run")
+        parts(linear(*given, "trigger=reasoning"))
     with pytest.raises(StoreError, match="prompt.instruction is '' in .* and 'Answer.' in"):
-        parts(linear(*given, "prompt.instruction=Answer."), tmp_path / "run")
+        parts(linear(*given, "prompt.instruction=Answer."))
     few = finished("few", "evaluation.capture.layers=[0]", "evaluation.capture.embeddings=false")
     with pytest.raises(StoreError, match=r"kept no state 'embeddings' \(it has layer_0, final_norm\); run that"):
-        parts(linear(*given, f"probe.test_features={few}"), tmp_path / "run")
-    named = parts(linear(*given, f"probe.test_features={few}", "probe.states=[layer_0]"), tmp_path / "named")
+        parts(linear(*given, f"probe.test_features={few}"))
+    named = parts(linear(*given, f"probe.test_features={few}", "probe.states=[layer_0]"))
     assert named.fit.names == named.test.names == ("layer_0", "final_norm"), "and the headline's"
     with pytest.raises(StoreError, match="probe.test_features: .*give the folder of a run"):
-        parts(linear(f"probe.test_features={tmp_path / 'nothing'}"), tmp_path / "run")
+        parts(linear(f"probe.test_features={tmp_path / 'nothing'}"))
     run_folder = tmp_path / "stateless"
     run_native(
         composed(
@@ -231,20 +232,20 @@ def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[...
         run_folder,
     )
     with pytest.raises(StoreError, match="probe.test_features: .* kept no states; run that evaluation with"):
-        parts(linear(f"probe.test_features={run_folder}"), tmp_path / "run")
+        parts(linear(f"probe.test_features={run_folder}"))
 
 
 def test_further_conditions_of_a_run_are_left_out_with_a_note(
     linear: Linear, finished: Callable[..., Path], tmp_path: Path
 ) -> None:
     fit = finished("fit", "dataset.split=train", "trigger=[let_me_think,reasoning]")
-    captured = parts(linear(f"probe.fit_features={fit}"), tmp_path / "run")
+    captured = parts(linear(f"probe.fit_features={fit}"))
     assert captured.fit.conditions == captured.test.conditions == ("direct", "let_me_think")
     assert any(note.startswith(f"Conditions reasoning of {fit} are not used") for note in captured.notes)
 
 
 def test_a_width_of_its_own_is_refused(linear: Linear, tmp_path: Path) -> None:
-    captured = parts(linear("probe.select=train"), tmp_path)
+    captured = parts(linear("probe.select=train"))
     (run,) = reader_of(captured.fit).runs
     (other,) = reader_of(captured.test).runs
     other.features.d = 128
@@ -254,13 +255,13 @@ def test_a_width_of_its_own_is_refused(linear: Linear, tmp_path: Path) -> None:
 
 def test_the_hash_of_a_prompt_is_of_no_item(linear: Linear, tmp_path: Path) -> None:
     shared = ["probe.fit=test", "probe.select=test", "dataset.limit=30", "probe.states=[layer_0]"]
-    first = parts(linear(*shared), tmp_path / "a").prompt_hash
+    first = parts(linear(*shared)).prompt_hash
     assert set(first) == {"direct", "let_me_think"}
     assert len(set(first.values())) == 2
-    assert parts(linear(*shared, "dataset.limit=31", "dataset.seed=3"), tmp_path / "b").prompt_hash == first
-    changed = parts(linear(*shared, "prompt.instruction=Answer."), tmp_path / "c").prompt_hash
+    assert parts(linear(*shared, "dataset.limit=31", "dataset.seed=3")).prompt_hash == first
+    changed = parts(linear(*shared, "prompt.instruction=Answer.")).prompt_hash
     assert all(changed[name] != first[name] for name in first)
-    placed = parts(linear(*shared, "trigger.placement=assistant"), tmp_path / "d").prompt_hash
+    placed = parts(linear(*shared, "trigger.placement=assistant")).prompt_hash
     assert placed["let_me_think"] != first["let_me_think"]
 
 
@@ -270,6 +271,7 @@ def test_the_hash_of_a_prompt_is_of_no_item(linear: Linear, tmp_path: Path) -> N
         (["probe.conditions=[direct,let_me_thnk]"], ConfigError, "did you mean 'let_me_think'"),
         (["probe.conditions=[]"], ConfigError, "probe.conditions is empty"),
         (["probe.permutations=0"], ConfigError, "probe.permutations=0: must be at least 1"),
+        (["probe.shares=[0.6,0.4]"], ConfigError, "give three shares from 0 to 1"),
         (["probe.examples=0"], ConfigError, "probe.examples=0: must be at least 1"),
         (["probe.examples=4"], DataError, "4 fit questions are fewer than the 5 slots"),
         (["probe.fit=dev"], ConfigError, r"probe.fit \(dev\): toy_facts has no split 'dev'"),
@@ -284,13 +286,31 @@ def test_what_is_refused(
     linear: Linear, tmp_path: Path, overrides: list[str], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        parts(linear(*overrides), tmp_path)
+        parts(linear(*overrides))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("probe.conditions=[let_me_thnk]", "did you mean 'let_me_think'"),
+        ("probe.state=layer_7", "has no layer_7; it has layer_0 to layer_2"),
+    ],
+)
+def test_names_that_are_not_there_are_refused_before_the_model_reads(
+    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, override: str, message: str
+) -> None:
+    def read(*_: Any, **__: Any) -> None:
+        raise AssertionError("the model read something")
+
+    monkeypatch.setattr("probes.captures.run_quietly", read)
+    with pytest.raises(ConfigError, match=message):
+        parts(linear(override))
 
 
 def test_prompts_without_their_images(linear: Linear, tmp_path: Path) -> None:
     scenes = ["dataset=digit_scenes", "dataset.limit=16", "dataset.generation.size=60", "probe.examples=16"]
     wanted = ["probe.controls.text_only=true", "probe.states=[layer_0]", "probe.permutations=2"]
-    captured = parts(linear(*scenes, *wanted, family="qwen25vl"), tmp_path)
+    captured = parts(linear(*scenes, *wanted, family="qwen25vl"))
     assert captured.text_only is not None
     for part, shown in zip(captured.text_only, captured.parts, strict=True):
         assert set(part.presentation.tolist()) == {"control_text_only"}
@@ -300,7 +320,7 @@ def test_prompts_without_their_images(linear: Linear, tmp_path: Path) -> None:
         assert same.item_id.tolist() == part.item_id.tolist()
         assert torch.equal(same.gold, part.gold)
         assert not torch.equal(same.state("direct", "layer_0"), part.state("direct", "layer_0"))
-    without = parts(linear("probe.controls.text_only=true"), tmp_path / "text")
+    without = parts(linear("probe.controls.text_only=true"))
     assert without.text_only is None
     assert any("too few fit items are shown so" in note for note in without.notes)
 
@@ -324,7 +344,7 @@ def test_the_same_parts_under_random_weights(
     monkeypatch.setattr(probes.captures, "load_model", load_random)
     fit = finished("fit", "dataset.split=train", "evaluation.controls=[options_only]")
     cfg = linear(f"probe.fit_features={fit}", "probe.examples=null", "probe.permutations=2")
-    captured = parts(cfg, tmp_path / "run")
+    captured = parts(cfg)
     other = with_random_weights(cfg, captured, 5)
     assert seeds == [None, 5], "one load for all captures of a model"
     for own, same in zip(other.parts, captured.parts, strict=True):
@@ -351,11 +371,11 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_own_cache")
 def test_mmlu_has_no_train_split(linear: Linear, shared_data: Path, tmp_path: Path) -> None:
     real = ["dataset=mmlu", f"dataset.path={shared_data / 'mmlu'}", "probe.shared=drop", "trigger=direct"]
-    captured = parts(linear(*real, "dataset.limit=40"), tmp_path / "shared")
+    captured = parts(linear(*real, "dataset.limit=40"))
     assert [captured.splits[role].source for role in ("fit", "select", "test")] == ["test", "validation", "test"]
     assert captured.fit.n_questions <= 12
     assert captured.fit.n_questions + captured.test.n_questions <= 40
-    summed = parts(linear(*real, "probe.fit=dev+validation", "dataset.limit=15"), tmp_path / "sum")
+    summed = parts(linear(*real, "probe.fit=dev+validation", "dataset.limit=15"))
     assert captured.splits["select"].source == "validation"
     assert {item.split("/")[1] for item in summed.fit.item_id} == {"dev", "validation"}
     assert summed.splits["select"].source == "dev+validation", "validation is taken, so select is a share of fit"
@@ -371,7 +391,7 @@ def test_scienceqa_items_without_images(linear: Linear, shared_data: Path, tmp_p
         "probe.test=test[text]",
         "probe.states=[layer_0]",
     ]
-    captured = parts(linear(*real, *texts), tmp_path)
+    captured = parts(linear(*real, *texts))
     assert captured.splits["fit"].source == "train[text]"
     assert [part.n_questions for part in captured.parts] == [
         12 - overlap(captured).get(role, 0) for role in ("fit", "select", "test")

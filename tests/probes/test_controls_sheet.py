@@ -16,7 +16,7 @@ from probes.controls.online_code import Block, OnlineCode
 from probes.controls.other_states import OtherStates
 from probes.controls.priors import Priors
 from probes.controls.scores import Compared
-from probes.controls.sheet import ConditionControls, control_sheet, off
+from probes.controls.sheet import SOLVER_NOTE, ConditionControls, control_sheet, lower_bounds, off
 from probes.controls.shuffled import Shuffled
 from thinkgap.metrics import Estimate
 from thinkgap.readouts.sheet import Missing, sheet_dicts, sheet_markdown
@@ -117,6 +117,17 @@ def test_out_of_sample_rows_are_called_seen_questions() -> None:
     (sheet,) = control_sheet([replace(FULL, control_task=replace(FULL.control_task, in_sample=False))])
     (found,) = [cells for cells in sheet.rows if cells[1] == "control task, seen questions"]
     assert found[-1] == "well below the probe"
+
+
+def test_selectivity_of_fitted_rows_is_a_lower_bound() -> None:
+    assert isinstance(FULL.control_task, ControlTask)
+    held_out = replace(FULL, condition="other", control_task=replace(FULL.control_task, in_sample=False))
+    assert lower_bounds([FULL, BARE, held_out]) == ["direct"]
+
+
+def test_every_table_of_fits_says_which_solver_they_are_of() -> None:
+    for sheet in (*control_sheet([FULL]), *curve_sheets([FULL])):
+        assert SOLVER_NOTE in sheet.notes
 
 
 def test_curves_have_a_row_to_a_point() -> None:

@@ -119,8 +119,24 @@ def test_a_killed_run_goes_on_and_ends_the_same(
 
 def test_a_folder_of_other_settings_is_refused(linear: Linear, tmp_path: Path) -> None:
     run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "run")
+    before = contents(tmp_path / "run")
     with pytest.raises(StoreError, match=r"other settings.*hydra\.run\.dir(.|\n)*probe\.bias"):
-        run_linear(linear(*QUICK, "probe.solver=exact", "probe.bias=false"), tmp_path / "run")
+        run_linear(linear(*QUICK, "probe.solver=exact", "probe.bias=false", "dataset.limit=9"), tmp_path / "run")
+    assert contents(tmp_path / "run") == before, "what was refused has changed nothing"
+
+
+def test_titles_and_cards_name_the_data_of_given_runs(linear: Linear, tmp_path: Path) -> None:
+    """Not those of the training's own settings, which nothing was read by."""
+    quick = [*QUICK, "probe.solver=exact", "probe.states=[final_norm]"]
+    run_linear(linear(*quick), tmp_path / "first")
+    fit, _, test = read_manifest(tmp_path / "first")["features"]
+    given = ["dataset=digit_scenes", f"probe.fit_features={fit}", f"probe.test_features={test}"]
+    report = run_linear(linear(*quick, *given, "trigger.placement=assistant"), tmp_path / "second")
+    assert report is not None
+    title = report.sheets[0].title
+    assert " on toy_facts (" in title
+    assert "placement=user" in title
+    assert probes.load(tmp_path / "second" / "probes" / "direct" / "study").card.dataset == "toy_facts"
 
 
 def test_one_condition_alone_has_no_gamma_and_says_so(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from probes.controls.control_task import ControlTask
+from probes.controls.sheet import ConditionControls, off
 from probes.directions import cosine_sheets, direction_cosines, fixed_sheets, mean_cosine
 from probes.figures import Figures, best_fixed_slot, figures, right_in_all
 from probes.fits_file import Cosine, best_places, place_fits, read_fits, write_fits
@@ -20,7 +22,7 @@ from probes.predict import fixed_probe, predict
 from probes.predictions import Probed, predictions_of, read_predictions, write_predictions
 from probes.profile import profile_sheets
 from probes.sentence import Kind, kind_of, probe_sentence
-from probes.tables import probe_report, report_markdown, write_report
+from probes.tables import ProbeReport, probe_report, report_markdown, write_report
 from probes.transfer import transfer_sheets
 from tests.probes.parts import made_part
 from tests.probes.predicted import STATE, axis_probe, fitted_at, made_fits, predicted, shuffled, study
@@ -381,3 +383,30 @@ def test_tables_do_not_depend_on_the_order_of_rows_or_places(tmp_path: Path) -> 
     figures = headline_figures(predictions_of(table), made_fits(conditions))
     assert [one.condition for one in figures] == list(conditions)
     assert figures[0].native.value == 1
+
+
+def with_selectivity(value: float, *, in_sample: bool) -> ProbeReport:
+    """Of a probe that is right on 60 of 60 rows beside a readout that is right on none, under think alone."""
+    gold = [row % 2 for row in range(60)]
+    native = {"direct": gold, "think": [1 - slot for slot in gold]}
+    found = predicted(gold, native, {study("direct"): gold, study("think"): [*gold[:-1], 1 - gold[-1]]})
+    selectivity = Estimate(value, value - 0.1, value + 0.1, 60)
+    task = ControlTask(Estimate(0.9, 0.8, 1.0, 60), in_sample, selectivity, Estimate(0.5, 0.4, 0.6, 60), 0.5)
+    fields = {field.name: off(field.name) for field in dataclasses.fields(ConditionControls)}
+    own = {"condition": "think", "state": STATE, "probe": Estimate(1.0, 0.9, 1.0, 60), "control_task": task}
+    return probe_report(found, made_fits(BOTH), {"think": selectivity}, [ConditionControls(**{**fields, **own})])
+
+
+def test_a_selectivity_that_is_only_a_lower_bound_speaks_for_a_probe_and_never_against_it() -> None:
+    hidden, not_shown = "the answer is in the state and not in the readout", "its selectivity does not show"
+    for value, in_sample, said, told in (
+        (-0.2, False, not_shown, "selectivity -20.0 [-30.0, -10.0]"),
+        (-0.2, True, hidden, "selectivity not measured"),
+        (0.2, True, hidden, "selectivity 20.0 [10.0, 30.0]"),
+    ):
+        report = with_selectivity(value, in_sample=in_sample)
+        assert said in report.sentence
+        assert told in report.sentence
+        noted = [note for note in report.sheets[0].notes if "lower bound, which says nothing" in note]
+        assert len(noted) == in_sample
+        assert by(report.sheets[0], "condition")["think"]["selectivity"] == value
