@@ -18,7 +18,7 @@ from probes.capture_run import TEXT_ONLY
 from probes.head_rows import HeadRows, read_head_rows
 from probes.leakage import without_shared
 from probes.part import Part
-from probes.pools import RoleItems, deal, fill_pools
+from probes.pools import FilledPool, RoleItems, deal, fill_pools
 from probes.prompt_hash import facts_hash, prompt_facts
 from probes.reader import take_part
 from probes.roles import find_pools
@@ -112,6 +112,7 @@ def parts(cfg: TrainConfig, world: Any = None) -> Captured:
     # Where the model reads, its conditions and states are those of the settings.
     lead = next((one.runs[0] for one in filled if one.pool.source.folder is None), runs[0])
     conditions, notes = common_conditions(cfg.probe, lead, runs)
+    notes += unread_notes(filled)
     names = state_names(cfg.probe, lead, runs)
     dealt, dropped = _without_shared(cfg, dealt, notes)
     if any(items is None for one in filled for items in one.items):
@@ -186,6 +187,19 @@ def _prompt_hash(condition: str, runs: Sequence[Run]) -> str:
     told = [prompt_facts(run.manifest, condition) for run in runs]
     label_ids = {label: ids for one in told for label, ids in one["label_ids"].items()}
     return facts_hash({**told[0], "label_ids": label_ids})
+
+
+def unread_notes(filled: Sequence[FilledPool]) -> list[str]:
+    """How many items of each pool the model could not read, the first of them, and why: no role has them."""
+    notes = []
+    for one in filled:
+        gone = [item for run in one.runs for item in run.manifest.get("excluded") or ()]
+        if gone:
+            notes.append(
+                f"{len(gone)} items of {one.pool.source} could not be read and are in no role (the first is "
+                f"{gone[0]['item']}: {gone[0]['reason']})."
+            )
+    return notes
 
 
 def _counts(source: str, part: Part) -> SplitCounts:

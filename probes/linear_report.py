@@ -6,7 +6,6 @@ Everything printed is made again from what is on disk. Knows no solver.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,8 +33,6 @@ from thinkgap.schema import TrainConfig
 from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.tracking.wandb_run import WandbTracker
 from thinkgap.types import LETTERS
-
-log = logging.getLogger(__name__)
 
 _FINAL = "final_norm"
 """The state that the model's own head reads."""
@@ -90,7 +87,6 @@ def _fixed(cfg: TrainConfig, captured: Captured) -> list[pa.Table]:
         return []
     matrix = rows.matrix(source)
     if matrix is None:
-        log.info("no fixed probe of the label rows: %s", rows.reason(source))
         return []
     return [fixed_probe(captured.test, _FINAL, matrix, rows.bias_of(source), source)]
 
@@ -120,8 +116,16 @@ def _fits(cfg: TrainConfig, finished: Finished) -> Fits:
         cfg.probe.draws,
         cfg.seed,
         direction_cosines(own, rows or None),
-        (_trained_on(captured), *captured.notes),
+        (_trained_on(captured), *captured.notes, *_no_label_rows(captured)),
     )
+
+
+def _no_label_rows(captured: Captured) -> list[str]:
+    """Why the tables of fixed rows and of cosines have none of a condition's label rows, one note to a reason."""
+    rows = captured.head_rows
+    reasons = {} if rows is None else {name: rows.reason(name) for name in captured.fit.conditions}
+    told = dict.fromkeys(reason for reason in reasons.values() if reason is not None)
+    return [f"No label rows of {', '.join(name for name in reasons if reasons[name] == why)}: {why}." for why in told]
 
 
 def _trained_on(captured: Captured) -> str:

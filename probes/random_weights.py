@@ -18,6 +18,7 @@ from probes.part import Part
 from probes.reader import read_from, reader_of
 from probes.runs import Run
 from thinkgap.data import load_dataset_items
+from thinkgap.errors import ConfigError
 from thinkgap.schema import EvaluateConfig, EvaluationConfig, LoggerConfig, ModelConfig, TrainConfig
 
 
@@ -31,7 +32,8 @@ def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: 
         world: the processes of this training; None is this one alone.
 
     Raises:
-        ThinkgapError: a model that cannot be loaded so, or a data set of a given run that is not at hand.
+        ThinkgapError: a model that cannot be loaded so, or is another one than that of a given run, or a data set of a
+            given run that is not at hand.
     """
     model = replace(cfg.model, random_weights=seed)
     captures = Captures(world=world)
@@ -42,6 +44,7 @@ def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: 
         asked = _asked(cfg, run, model, captured.fit.names, text_only)
         items = load_dataset_items(asked.dataset).items
         again[str(run.folder)] = captures.get(asked, items)
+        _require_architecture(cfg, run, again[str(run.folder)])
 
     def read(part: Part) -> Part:
         return read_from(part, [again[str(run.folder)] for run in reader_of(part).runs])
@@ -60,6 +63,17 @@ def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: 
         model=tested.manifest["model"],
         manifests={str(run.folder): run.manifest for run in again.values()},
     )
+
+
+def _require_architecture(cfg: TrainConfig, run: Run, random: Run) -> None:
+    """Refuse random weights of another model than the one that a given run is of."""
+    for key in ("class", "vocab_size"):
+        own, other = run.manifest["model"].get(key), random.manifest["model"].get(key)
+        if own != other:
+            raise ConfigError(
+                f"probe.controls.random_weights: {run.folder} is of another model than model={cfg.model.name} ({key}: "
+                f"{own} there, {other} here): give that run's model, or set probe.controls.random_weights=false"
+            )
 
 
 def _asked(cfg: TrainConfig, run: Run, model: ModelConfig, names: tuple[str, ...], text_only: bool) -> EvaluateConfig:

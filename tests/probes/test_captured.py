@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 import probes.captures
-from probes.captured import Captured, parts, write_roles
+from probes.captured import Captured, parts, unread_notes, write_roles
 from probes.part import Part
 from probes.random_weights import with_random_weights
 from probes.reader import reader_of
@@ -192,6 +193,16 @@ def test_runs_by_hand_need_no_model(
     check_against_runs(captured)
 
 
+def test_items_that_could_not_be_read_are_counted() -> None:
+    def run(*excluded: str) -> Any:
+        return SimpleNamespace(manifest={"excluded": [{"item": item, "reason": "too long"} for item in excluded]})
+
+    train: Any = SimpleNamespace(pool=SimpleNamespace(source="dev+train"), runs=(run("a"), run("b", "c")))
+    test: Any = SimpleNamespace(pool=SimpleNamespace(source="test"), runs=(run(),))
+    said = "3 items of dev+train could not be read and are in no role (the first is a: too long)."
+    assert unread_notes([train, test]) == [said]
+
+
 def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
     folder = finished("fit", "dataset.split=train", "dataset.limit=40", "evaluation.permutations=2")
     captured = parts(linear(f"probe.fit_features={folder}", "probe.examples=null"))
@@ -357,6 +368,20 @@ def test_the_same_parts_under_random_weights(
     no_model(monkeypatch)
     again = with_random_weights(cfg, captured, 5)
     assert torch.equal(again.test.state("direct", "layer_1"), other.test.state("direct", "layer_1"))
+
+
+def test_random_weights_of_another_model_than_a_given_run_are_refused(
+    linear: Linear, finished: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [f"probe.{role}_features={finished(role, f'dataset.split={split}')}"
+             for role, split in (("fit", "train"), ("select", "validation"), ("test", "test"))]  # fmt: skip
+    cfg = linear(*given, "probe.examples=null", family="qwen3")
+    load = probes.captures.load_model
+    monkeypatch.setattr(
+        probes.captures, "load_model", lambda one: load(replace(one, model=replace(one.model, random_weights=None)))
+    )
+    with pytest.raises(ConfigError, match="is of another model than model=qwen3 .*probe.controls.random_weights=false"):
+        with_random_weights(cfg, parts(cfg), 5)
 
 
 def overlap(captured: Captured) -> Mapping[str, int]:

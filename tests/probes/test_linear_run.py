@@ -148,6 +148,16 @@ def test_one_condition_alone_has_no_gamma_and_says_so(
     assert stored["conditions"] == ["direct"]
 
 
+def test_missing_label_rows_are_told_with_their_reason(
+    linear: Linear, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = run_linear(linear(*QUICK, "probe.solver=exact", "labels=both"), tmp_path / "run")
+    assert report is not None
+    assert "probe_fixed_rows" not in {sheet.name for sheet in report.sheets}
+    said = "No label rows of direct, let_me_think: label A is the sum of 2 tokens, which no linear readout is."
+    assert capsys.readouterr().out.count(said) == 1
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
