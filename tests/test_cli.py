@@ -90,7 +90,7 @@ def test_mistakes_name_the_nearest(argument: str, message: str) -> None:
     [
         ("probe=lm_head_lra", "probe=lm_head_lra: no such option; did you mean 'lm_head_lora'"),
         ("probe.lora.rnk=3", "probe.lora.rnk: no such setting; did you mean 'probe.lora.rank'"),
-        ("probe=null", "probe=null: one of linear, lm_head_lora"),
+        ("probe=null", "probe=null: one of linear, linear_controls, linear_exact, lm_head_lora"),
         ("~probe", "this group is needed"),
         ("mode=paper", "mode: not an option of this command (it takes dataset, label_ids,"),
         ("evaluation.lens=true", "evaluation.lens: no such setting"),
