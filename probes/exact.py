@@ -40,11 +40,12 @@ def fit_selected(
     bias: bool = True,
     n_slots: int | None = None,
     name: str = "a linear probe",
+    best: Callable[[Sequence[Setting]], int] = choose,
 ) -> Selected:
     """Fit a probe for each penalty and choose one on other rows.
 
     States are standardised by the statistics of the fit rows. A selection row whose right slot is beyond `n_slots` is
-    wrong, and the loss of every probe with it infinite.
+    wrong, and left out of the mean loss, as every probe's would be infinite.
 
     Args:
         fit: rows to fit to.
@@ -53,6 +54,7 @@ def fit_selected(
         bias: whether probes have one.
         n_slots: of the probe; None is the largest number of options among the fit rows.
         name: of the probe, for the warning that a fit did not converge.
+        best: number of the setting to take.
 
     Raises:
         ConfigError: a C that is not above 0, or none.
@@ -75,7 +77,8 @@ def fit_selected(
     )
     logits = mask_absent(logits_of(standard(select.states), fits.weight, fits.bias).mT, select.k)
     accuracy = (logits.argmax(-1) == select.gold).double().mean(1)
-    loss = cross_entropy(logits, select.gold).double().mean(1)
+    known = select.gold < logits.shape[-1]
+    loss = cross_entropy(logits, select.gold)[:, known].double().mean(1)
     settings = tuple(
         Setting(
             f"C={c:g}",
@@ -94,7 +97,7 @@ def fit_selected(
             "probe.exact.max_iterations, or leave these out of probe.exact.penalties",
             name, ", ".join(unfinished), float(fits.gradients[~fits.converged].max()), grid.max_iterations,
         )  # fmt: skip
-    chosen = choose(settings)
+    chosen = best(settings)
     # Copies: a probe that is kept must not keep the weights of all penalties.
     probe = LinearProbe(standard, fits.weight[chosen].clone(), fits.bias[chosen].clone())
     return Selected(probe, settings, chosen)

@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import Logger
 from probes.bank_fit import fit_block_adamw
 from probes.block_store import read_block, write_block
 from probes.exact import fit_block_exact, fit_selected
-from probes.heads import Fitted, Fitter, Place, Rows, blocks
+from probes.heads import Fitted, Fitter, Place, Rows, Setting, blocks, choose
 from probes.linear_probe import LinearProbe
 from probes.part import Part
 from thinkgap.errors import StoreError
@@ -107,10 +107,10 @@ def _there(folder: Path, number: int, places: Sequence[Place], d: int, n_slots: 
     return read_block(folder, number, places, d, n_slots) is not None
 
 
-def control_fitter(cfg: ProbeConfig, n_slots: int) -> Fitter:
-    """How controls are fitted, whatever the solver: exactly, with C chosen on the selection rows."""
+def control_fitter(cfg: ProbeConfig, n_slots: int, best: Callable[[Sequence[Setting]], int] = choose) -> Fitter:
+    """How controls are fitted, whatever the solver: exactly, with C chosen on the selection rows by `best`."""
 
     def fitted(fit: Rows, select: Rows, /) -> LinearProbe:
-        return fit_selected(fit, select, cfg.exact, bias=cfg.bias, n_slots=n_slots).probe
+        return fit_selected(fit, select, cfg.exact, bias=cfg.bias, n_slots=n_slots, best=best).probe
 
     return fitted

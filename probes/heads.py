@@ -75,6 +75,11 @@ def blocks(conditions: Sequence[str], states: Sequence[str], n_rows: int, d: int
     return [own[start : start + size] for own in places for start in range(0, len(own), size)]
 
 
+def surest(settings: Sequence[Setting]) -> int:
+    """Number of the setting with the lowest selection loss, the first of equal ones: for figures made of losses."""
+    return min(range(len(settings)), key=lambda at: (settings[at].select_loss, at))
+
+
 class Rows(NamedTuple):
     """What one probe is fitted or tested on."""
 

@@ -22,6 +22,7 @@ from probes.controls.run import Parts, run_controls
 from probes.controls.stored import CONTROLS_FOLDER
 from probes.fits_file import best_places
 from probes.fitting import control_fitter, fit_places
+from probes.heads import surest
 from probes.linear_report import Finished, report_linear
 from probes.linear_settings import check_linear
 from probes.part import Part
@@ -77,9 +78,10 @@ def run_linear(cfg: TrainConfig, folder: Path, group: str | None = None, world: 
             cfg, captured.fit, captured.select, trained, captured.fit.names, folder / BLOCKS, world,
             tracker.lightning_logger(),
         )  # fmt: skip
-        fitter = control_fitter(cfg.probe, int(captured.fit.k.max()))
+        n_slots = int(captured.fit.k.max())
+        fitter, coder = control_fitter(cfg.probe, n_slots), control_fitter(cfg.probe, n_slots, surest)
         run_controls(
-            cfg.probe, captured.parts, others, fitted, fitter, folder / CONTROLS_FOLDER, world,
+            cfg.probe, captured.parts, others, fitted, fitter, coder, folder / CONTROLS_FOLDER, world,
             seed=cfg.seed, shown=cfg.trainer.progress,
         )  # fmt: skip
         if not world.is_first:

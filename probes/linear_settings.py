@@ -7,23 +7,20 @@ from thinkgap.schema import TrainConfig
 
 
 def check_linear(cfg: TrainConfig) -> None:
-    """Refuse numbers that mean nothing.
+    """Refuse numbers of the fits that mean nothing; what is read is checked where it is read (`probes.together`).
 
     Raises:
         ConfigError: naming the setting.
     """
     probe = cfg.probe
-    least_one: dict[str, int | None] = {
+    least_one: dict[str, int] = {
         "epochs": probe.epochs,
         "batch_size": probe.batch_size,
-        "permutations": probe.permutations,
         "draws": probe.draws,
-        "examples": probe.examples,
-        "select_examples": probe.select_examples,
         "exact.max_iterations": probe.exact.max_iterations,
     }
     for name, value in least_one.items():
-        if value is not None and value < 1:
+        if value < 1:
             raise ConfigError(f"probe.{name}={value}: must be at least 1")
     for name, values in (
         ("adamw.learning_rates", probe.adamw.learning_rates),
@@ -37,6 +34,3 @@ def check_linear(cfg: TrainConfig) -> None:
     decays = probe.adamw.weight_decays
     if not decays or not all(0 <= value < float("inf") for value in decays) or len(set(decays)) < len(decays):
         raise ConfigError(f"probe.adamw.weight_decays={decays}: give one or more numbers from 0 up, each once")
-    for name, given in (("conditions", probe.conditions), ("states", probe.states)):
-        if given is not None and not given:
-            raise ConfigError(f"probe.{name}=[] fits nothing: name some, or null for all")

@@ -43,6 +43,7 @@ def profile_sheets(found: Predictions, fits: Fits) -> list[Sheet]:
             one.test,
             one.native,
             _behind(one, fits),
+            _setting(fits, one.condition, one.state),
         )
         for one in _points(found, fits)
     )
@@ -54,6 +55,7 @@ def profile_sheets(found: Predictions, fits: Fits) -> list[Sheet]:
         Column("test", "test %", "percent"),
         Column("native", "native %", "percent"),
         Column("behind", f"G: {fits.reference} - condition", "points"),
+        Column("setting", "chosen setting", "text"),
     )
     notes = (
         _CAPTION,
@@ -62,6 +64,12 @@ def profile_sheets(found: Predictions, fits: Fits) -> list[Sheet]:
         "Neighbouring states are tested on the same items, so their intervals are not independent.",
     )
     return [Sheet("probe_layers", "Linear probes by layer", columns, rows, notes)] if rows else []
+
+
+def _setting(fits: Fits, condition: str, state: str) -> str:
+    """The chosen setting, with the epoch whose weights were kept where there are epochs."""
+    chosen = fits.places[Place(condition, state)].setting
+    return chosen.name if chosen.epoch is None else f"{chosen.name}, epoch {chosen.epoch}"
 
 
 def profile_charts(found: Predictions, fits: Fits) -> list[Chart]:

@@ -66,7 +66,7 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
         ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, evaluation,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
-        ("evaluation=zzz", "known: generation, layers, likelihood, native, permutation, prefix_study, prompts, "),
+        ("evaluation=zzz", "known: generation, layers, likelihood, native, no_thinking, permutation, "),
         ("dataset.limt=3", "dataset.limt: no such setting; did you mean 'dataset.limit'"),
         ("lables=both", "lables: no such setting; did you mean 'labels'"),
         ("trainer.device=2", "did you mean 'trainer.devices'"),
@@ -90,7 +90,7 @@ def test_mistakes_name_the_nearest(argument: str, message: str) -> None:
     [
         ("probe=lm_head_lra", "probe=lm_head_lra: no such option; did you mean 'lm_head_lora'"),
         ("probe.lora.rnk=3", "probe.lora.rnk: no such setting; did you mean 'probe.lora.rank'"),
-        ("probe=null", "probe=null: one of linear, linear_controls"),
+        ("probe=null", "probe=null: one of linear, linear_controls, linear_exact, lm_head_lora"),
         ("~probe", "this group is needed"),
         ("mode=paper", "mode: not an option of this command (it takes dataset, label_ids,"),
         ("evaluation.lens=true", "evaluation.lens: no such setting"),

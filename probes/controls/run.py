@@ -38,6 +38,7 @@ def run_controls(
     others: Mapping[str, Parts | Missing],
     fitted: Mapping[Place, Fitted],
     fitter: Fitter,
+    coder: Fitter,
     folder: Path,
     world: World,
     *,
@@ -52,6 +53,8 @@ def run_controls(
         others: `text_only` and `random_weights` -> the same items' other states, or why there are none.
         fitted: the probes.
         fitter: how controls are fitted.
+        coder: the same for the online code, by lowest loss: code lengths are losses, and a probe that is right most often
+            may be far too sure.
         folder: where finished ones are kept.
         world: each process takes every `world.size`-th condition.
         seed: of all draws.
@@ -67,7 +70,7 @@ def run_controls(
     ) as bar:
         for name in mine:
             probe = fitted[Place(name, cfg.state)]
-            found = _condition(cfg, parts, others, probe, fitter, seed)
+            found = _condition(cfg, parts, others, probe, fitter, coder, seed)
             write_controls(folder, found)
             bar.update(1)
     world.barrier()
@@ -75,7 +78,13 @@ def run_controls(
 
 
 def _condition(
-    cfg: ProbeConfig, parts: Parts, others: Mapping[str, Parts | Missing], probe: Fitted, fitter: Fitter, seed: int
+    cfg: ProbeConfig,
+    parts: Parts,
+    others: Mapping[str, Parts | Missing],
+    probe: Fitted,
+    fitter: Fitter,
+    coder: Fitter,
+    seed: int,
 ) -> ConditionControls:
     fit, select, test = parts
     name, state = probe.place
@@ -106,7 +115,7 @@ def _condition(
         when("prior", lambda: priors(fit, test, slots)),
         on_other("text_only"),
         on_other("random_weights"),
-        when("capacity", lambda: capacity(fit, select, test, name, state, fitter, seed)),
-        when("mdl", lambda: online_code(fit, select, name, state, fitter, seed, cfg.draws)),
+        when("capacity", lambda: capacity(fit, select, test, name, state, fitter, seed, with_control=True)),
+        when("mdl", lambda: online_code(fit, select, name, state, coder, seed, cfg.draws)),
         when("learning_curve", lambda: learning_curve(fit, select, test, name, state, fitter, seed)),
     )

@@ -671,7 +671,7 @@ class LoraSettings:
 class AdamWGrid:
     """Linear probes by `probe.solver=adamw`: every rate with every decay is a head of the bank."""
 
-    learning_rates: List[float] = field(default_factory=lambda: [1e-3, 1e-4])
+    learning_rates: List[float] = field(default_factory=lambda: [1e-2, 3e-3, 1e-3])
     """Constant rates."""
     weight_decays: List[float] = field(default_factory=lambda: [0.0, 0.1])
     """Decoupled weight decays."""
