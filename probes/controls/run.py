@@ -53,8 +53,8 @@ def run_controls(
         others: `text_only` and `random_weights` -> the same items' other states, or why there are none.
         fitted: the probes.
         fitter: how controls are fitted.
-        coder: the same for the online code, by lowest loss: code lengths are losses, and a probe that is right most often
-            may be far too sure.
+        coder: the same for the online code, by lowest loss: code lengths are losses, and a probe that is right most
+            often may be far too sure.
         folder: where finished ones are kept.
         world: each process takes every `world.size`-th condition.
         seed: of all draws.
