@@ -167,7 +167,7 @@ def test_missing_label_rows_are_told_with_their_reason(
         ("probe.exact.penalties=[1.0,1.0]", "name each value once"),
         ("probe.adamw.learning_rates=[-1.0]", "numbers above 0"),
         ("probe.adamw.weight_decays=[-1.0]", "numbers from 0 up"),
-        ("probe.conditions=[]", "probe.conditions=[] fits nothing"),
+        ("probe.conditions=[]", "probe.conditions is empty"),
         ("probe.conditions=[nope]", "nope"),
         ("probe.states=[layer_9]", "layer_9"),
         ("probe.state=layer_9", "layer_9"),
