@@ -28,6 +28,7 @@ LAYERS = (
     "thinkgap.golden",
     "thinkgap.readouts",
     "thinkgap.tracking",
+    "thinkgap.backends.served",
     "thinkgap.evaluation",
     "thinkgap.demo",
     "thinkgap.config_page",
@@ -45,8 +46,8 @@ def module_of(file: Path) -> str:
 
 
 def layer_of(module: str) -> int | None:
-    found = [index for index, layer in enumerate(LAYERS) if module == layer or module.startswith(layer + ".")]
-    return found[0] if found else None
+    found = [layer for layer in LAYERS if module == layer or module.startswith(layer + ".")]
+    return LAYERS.index(max(found, key=len)) if found else None
 
 
 def imported(file: Path) -> set[str]:
