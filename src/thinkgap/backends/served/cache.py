@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from thinkgap.backends.served.request import ServedRequest
 from thinkgap.errors import StoreError
-from thinkgap.store.atomic import disk_errors, write_text
+from thinkgap.store.atomic import write_text
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +58,12 @@ class ResponseStore:
             StoreError: the folder cannot be written, the file is damaged, or another version of thinkgap wrote it.
         """
         path = Path(folder).expanduser() / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', model)}.sqlite"
-        with disk_errors(path.parent):
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-        with _errors(path):
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be made ({error.strerror}): {_WAY_OUT}") from error
+        # SQLite does not wait for its turn while a new file is set up.
+        with _errors(path), FileLock(f"{path}.lock", timeout=_WAIT):
             # Each statement is a transaction of its own.
             connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
             try:
@@ -163,7 +168,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, Timeout, OSError) as error:
         raise StoreError(
             f"{path} cannot be used ({error}); free space or wait for other writers, or {_WAY_OUT}"
         ) from error

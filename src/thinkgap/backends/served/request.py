@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -63,12 +64,14 @@ class ServedRequest:
             turns = {"input": [_as_input(message) for message in self.messages]}
         else:
             turns = {"messages": [dict(message) for message in self.messages] + self._opening()}
-        own: dict[str, Any] = {"model": self.model, **turns, self.token_field: self.max_new_tokens}
+        # Some servers stream unless they are told not to.
+        own: dict[str, Any] = {"model": self.model, **turns, self.token_field: self.max_new_tokens, "stream": False}
         if self.temperature is not None:
             own["temperature"] = self.temperature
         if self.prefill and self.prefill_form == "continue_final_message":
             own |= {"continue_final_message": True, "add_generation_prompt": False}
-        return _merged(_merged(self.extra, self.thinking_fields), own)
+        # A copy through and through: what is done to it must not change the request or the configuration.
+        return deepcopy(_merged(_merged(self.extra, self.thinking_fields), own))
 
     def _opening(self) -> list[dict[str, Any]]:
         if not self.prefill:
@@ -127,13 +130,13 @@ def build_request(
         base_url=((served.prefill_base_url if prefill else "") or served.base_url).rstrip("/"),
         api=served.api.value,
         model=cfg.path,
-        messages=tuple(_checked(message) for message in messages),
+        messages=tuple(deepcopy(_checked(message)) for message in messages),
         token_field=served.token_field.value,
         max_new_tokens=max_new_tokens,
         temperature=sent,
         thinking=thinking,
-        thinking_fields=thinking_fields(cfg, thinking),
-        extra=served.extra_body,
+        thinking_fields=deepcopy(thinking_fields(cfg, thinking)),
+        extra=deepcopy(served.extra_body),
         prefill=prefill,
         prefill_form=served.prefill.value if prefill else "none",
         omitted={} if sent == temperature else {"temperature": temperature},
@@ -152,7 +155,7 @@ def check_sent(request: ServedRequest, body: Mapping[str, Any]) -> None:
         PromptError: a text that is missing, or that cannot be written as JSON in UTF-8.
     """
     there = dict(leaves(body))
-    wanted: dict[str, Any] = {"model": request.model, request.token_field: request.max_new_tokens}
+    wanted: dict[str, Any] = {"model": request.model, request.token_field: request.max_new_tokens, "stream": False}
     if request.temperature is not None:
         wanted["temperature"] = request.temperature
     elif "temperature" in body:
