@@ -178,16 +178,16 @@ def test_200_requests_in_any_order_none_lost_none_twice(asked: Asked) -> None:
     assert 1 < server.most_open <= 16
 
 
-def test_an_added_mode_costs_only_what_is_new(asked: Asked) -> None:
+def test_another_address_is_another_request(asked: Asked) -> None:
     first, before, _ = asked(lambda *_: Answer(chat()), ["a", "b"])
-    second, after, requests = asked(lambda *_: Answer(chat("other")), ["b", "c", "a"])
-    assert first.counts.answered == 2
-    assert before.url != after.url, "another address is another request"
-    assert (second.counts.stored, second.counts.answered) == (0, 3)
-    assert not any(second[request].stored for request in requests)
+    second, after, _ = asked(lambda *_: Answer(chat()), ["a", "b"])
+    assert before.url != after.url
+    assert (first.counts.answered, second.counts.answered, second.counts.stored) == (2, 2, 0)
 
 
-def test_what_is_stored_is_not_asked_again_and_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_added_mode_costs_only_what_is_new_and_what_is_stored_needs_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Loopback(lambda body, _: Answer(chat(body["messages"][0]["content"]))) as server:
         cfg = model(server.url)
         requests = [question(cfg, text) for text in "abc"]
@@ -199,7 +199,8 @@ def test_what_is_stored_is_not_asked_again_and_needs_no_key(tmp_path: Path, monk
             assert [answers[request].stored for request in requests] == [True, True, False]
             assert (answers.counts.stored, answers.counts.answered, answers.counts.prompt_tokens) == (2, 1, 7)
             monkeypatch.delenv(KEY_ENV)
-            again = ask(cfg, requests, store)
+            again = ask(cfg, [*requests, *requests], store)
+            assert (again.counts.stored, again.counts.answered, again.counts.prompt_tokens) == (3, 0, 0)
     responses = [again[request].response for request in requests]
     assert [response.content for response in responses if response is not None] == ["a", "b", "c"]
     assert len(server.calls) == 3
@@ -281,6 +282,17 @@ def test_bad_requests_in_a_row_do_not_end_a_run_that_works(asked: Asked) -> None
 
     answers, _, _ = asked(script, list(map(str, range(60))), concurrency=1)
     assert (answers.counts.answered, answers.counts.errors) == (1, 59)
+
+
+@pytest.mark.usefixtures("quick")
+def test_faults_between_replies_do_not_end_a_run(asked: Asked) -> None:
+    """More of them than may come in a row, but never in a row."""
+
+    def script(body: dict[str, Any], _: int) -> Answer:
+        return Answer({}, 500) if int(body["messages"][0]["content"]) % 2 else Answer(chat())
+
+    answers, _, _ = asked(script, list(map(str, range(4 * IN_A_ROW))), concurrency=1, max_retries=0)
+    assert (answers.counts.answered, answers.counts.errors) == (2 * IN_A_ROW, 2 * IN_A_ROW)
 
 
 def test_requests_per_minute_holds_for_repeated_tries_too(asked: Asked) -> None:
