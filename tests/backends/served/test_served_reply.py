@@ -8,7 +8,6 @@ import pytest
 
 from tests.backends.served.loopback import chat
 from thinkgap.backends.served import ReplyError, to_response
-from thinkgap.backends.served.reply import each_once
 from thinkgap.types import Response
 
 THOUGHT = "Two and two\nmake four."
@@ -74,22 +73,6 @@ def test_reasoning_channels_of_chat(message: dict[str, Any], reasoning: str, cha
 def test_think_tags_stay_in_the_content_for_extraction() -> None:
     response = to_response(chat("<think>Hm.</think>B"), "chat")
     assert (response.content, response.reasoning) == ("<think>Hm.</think>B", "")
-
-
-@pytest.mark.parametrize(
-    ("texts", "kept"),
-    [
-        ([], []),
-        (["", "  "], []),
-        (["a b", "a  b", "ab"], ["a b"]),
-        (["b", "a b c"], ["a b c"]),
-        (["a b c", "b"], ["a b c"]),
-        (["a", "b"], ["a", "b"]),
-        (["a b", "b c"], ["a b", "b c"]),
-    ],
-)
-def test_each_text_once(texts: list[str], kept: list[str]) -> None:
-    assert each_once(texts) == kept
 
 
 @pytest.mark.parametrize(

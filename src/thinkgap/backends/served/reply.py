@@ -13,6 +13,7 @@ from typing import Any
 
 from thinkgap.backends.served.request import Api
 from thinkgap.errors import ThinkgapError
+from thinkgap.responses.channels import ENCRYPTED, joined
 from thinkgap.types import Response
 
 _TEXT_FIELDS = ("reasoning", "reasoning_content", "thinking")
@@ -20,10 +21,8 @@ _TEXT_FIELDS = ("reasoning", "reasoning_content", "thinking")
 _DETAILS = {
     "reasoning.text": ("reasoning_details", "text"),
     "reasoning.summary": ("reasoning_details.summary", "summary"),
-    "reasoning.encrypted": ("reasoning_details.encrypted", "data"),
+    "reasoning.encrypted": (f"reasoning_details{ENCRYPTED}", "data"),
 }
-_UNREADABLE = (".encrypted",)
-"""Endings of channels whose text says nothing; it shows that there was reasoning."""
 _FINISH = {"completed": "stop", "max_output_tokens": "length", "STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
     ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"), "content_filter"
 )
@@ -75,7 +74,7 @@ def to_response(raw: Mapping[str, Any], api: Api) -> Response:
             joint = "" if channel == "content" else "\n\n"
             channels[channel] = channels[channel] + joint + text if channel in channels else text
     content, refusal = channels.pop("content", ""), channels.pop("refusal", "")
-    readable = [text for name, text in channels.items() if not name.endswith(_UNREADABLE)]
+    readable = [text for name, text in channels.items() if not name.endswith(ENCRYPTED)]
     usage = raw.get("usage") or raw.get("usageMetadata") or {}
     counts = {name: _count(usage, paths) for name, paths in _COUNTS.items()}
     if "candidatesTokenCount" in usage:
@@ -83,28 +82,13 @@ def to_response(raw: Mapping[str, Any], api: Api) -> Response:
         counts["completion_tokens"] = usage["candidatesTokenCount"] + (counts["reasoning_tokens"] or 0)
     return Response(
         content=content,
-        reasoning="\n\n".join(each_once(readable)),
+        reasoning=joined(readable),
         channels=channels,
         finish_reason=_FINISH.get(finish, finish),
         refusal=refusal,
         **counts,
         model=str(raw.get("model") or raw.get("modelVersion") or ""),
     )
-
-
-def each_once(texts: Sequence[str]) -> list[str]:
-    """`texts` without those that another one holds; white space does not count."""
-    bare = ["".join(text.split()) for text in texts]
-    return [
-        text
-        for index, text in enumerate(texts)
-        if bare[index]
-        and not any(
-            bare[index] in other and (bare[index] != other or place < index)
-            for place, other in enumerate(bare)
-            if place != index
-        )
-    ]
 
 
 def error_text(error: Any) -> str:
@@ -148,7 +132,7 @@ def _responses(raw: Mapping[str, Any]) -> tuple[list[Piece], str]:
         elif item.get("type") == "reasoning":
             pieces.append(("output.reasoning", _as_text(item.get("content"))))
             pieces.append(("output.reasoning.summary", _as_text(item.get("summary"))))
-            pieces.append(("output.reasoning.encrypted", _as_text(item.get("encrypted_content"))))
+            pieces.append((f"output.reasoning{ENCRYPTED}", _as_text(item.get("encrypted_content"))))
     reason = (raw.get("incomplete_details") or {}).get("reason")
     return pieces, str(reason or status)
 
