@@ -509,6 +509,8 @@ class EvaluationConfig:
     """Hidden states."""
     math_seconds: float = 5.0
     """Seconds for the comparison of one open answer by algebra, after which it is undecided (`no_thinking`)."""
+    estimate: bool = False
+    """Whether to print how many calls and tokens a served model would take, and stop (`no_thinking`)."""
     reuse: bool = True
     """Whether to take what an earlier run computed of the same prompts with the same model, and keep what this one
     computes."""
