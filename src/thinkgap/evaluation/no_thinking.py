@@ -5,11 +5,11 @@ Responses come from a local or served model or from a file; their analysis is `n
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
         of = [Path(cfg.responses).stem]
     with wandb_run(
         cfg.logger,
-        config=plain(dataclasses.asdict(cfg)),
+        config=plain(asdict(cfg)),
         name=f"{of[0]}-no_thinking-{folder.name}",
         group=group,
         job_type="evaluate",
@@ -85,7 +85,7 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
                 rows = analyse_all(found.answered, model=model, decide=equality.many, count_tokens=found.count_tokens)
             write_responses(done, rows)
-            facts = {"config": dataclasses.asdict(cfg), "notes": list(found.notes), **found.described}
+            facts = {"config": asdict(cfg), "notes": list(found.notes), **found.described}
             write_manifest(folder, collect_manifest(facts, started=started, finished=datetime.now(UTC)))
             sheets = _report(folder, found)
         _mirror(tracker, folder, sheets)
@@ -136,7 +136,12 @@ def _read(path: str) -> Asked:
         "bad_rows": [{"id": bad.id, "reason": bad.reason} for bad in imported.bad],
     }
     modes = tuple(dict.fromkeys(one.mode for one in imported.answered))
-    return Asked(imported.answered, modes, tuple(notes), described)
+    # Tables by data set need a name.
+    answered = [
+        one if one.question.dataset else replace(one, question=replace(one.question, dataset=Path(path).stem))
+        for one in imported.answered
+    ]
+    return Asked(answered, modes, tuple(notes), described)
 
 
 def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
@@ -144,7 +149,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
     common = {"math_seconds": cfg.evaluation.math_seconds, "code": code_digest()}
     if cfg.responses is not None:
         return {"responses": _sha256(Path(cfg.responses)), **common}
-    kept = plain(dataclasses.asdict(cfg))
+    kept = plain(asdict(cfg))
     return {
         **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
         "items": items_digest(loaded),
