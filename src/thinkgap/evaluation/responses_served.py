@@ -129,12 +129,23 @@ def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
     return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (*plan.notes, *sheet.notes))
 
 
-def messages_of(presentation: Presentation, condition: Condition, system: str | None) -> tuple[list[Message], str]:
+def messages_of(
+    presentation: Presentation, condition: Condition, system: str | None, instruction: str = ""
+) -> tuple[list[Message], str]:
     """The turns that ask an item under a condition, and what opens the assistant's.
 
     Images stand as data where the text names them; those that it does not name come first.
+
+    Args:
+        presentation: the item as shown.
+        condition: trigger or mode.
+        system: text of the system turn; None is none.
+        instruction: see `assemble`.
+
+    Raises:
+        RowError: an image that cannot be read.
     """
-    turns = assemble(presentation, condition)
+    turns = assemble(presentation, condition, instruction)
     images = presentation.item.images
     content: Any = turns.user
     if images:
