@@ -25,8 +25,9 @@ CACHE = os.environ.get("THINKGAP_CACHE", "~/.cache/thinkgap")
 
 @pytest.fixture(autouse=True)
 def own_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test computes what it looks at: no finished cells of other tests or other days."""
+    """Each test computes what it looks at: no finished cells or stored replies of other tests or other days."""
     monkeypatch.setenv("THINKGAP_CELLS", str(tmp_path / "cells"))
+    monkeypatch.setenv("THINKGAP_RESPONSES", str(tmp_path / "responses"))
 
 
 @pytest.fixture(scope="session")

@@ -280,6 +280,8 @@ def test_help_lists_every_option() -> None:
     for group, option in OPTIONS:
         assert option in text, f"{group}={option}"
     assert "python evaluate.py model=qwen25vl7b trigger=let_me_think" in text
+    for said in ("evaluation=no_thinking mode=paper", "responses=FILE", "dataset=a,b", "evaluation.estimate=false"):
+        assert said in text, said
 
 
 def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None:

@@ -31,6 +31,7 @@ LAYERS = (
     "thinkgap.readouts",
     "thinkgap.nothinking",
     "thinkgap.tracking",
+    "thinkgap.backends.served",
     "thinkgap.evaluation",
     "thinkgap.demo",
     "thinkgap.responses.__main__",

@@ -157,6 +157,30 @@ class ServedApi(Enum):
     responses = "responses"
 
 
+class TokenField(Enum):
+    """Name under which a provider takes the limit on new tokens."""
+
+    max_tokens = "max_tokens"
+    max_completion_tokens = "max_completion_tokens"
+    max_output_tokens = "max_output_tokens"
+
+
+class TemperatureRule(Enum):
+    """What becomes of a temperature that is asked for: `omit` leaves it out and records that it was not sent."""
+
+    send = "send"
+    omit = "omit"
+    refuse = "refuse"
+
+
+class PrefillForm(Enum):
+    """How a served model is given the opening of the assistant turn, if it can be given one."""
+
+    none = "none"
+    continue_final_message = "continue_final_message"
+    prefix = "prefix"
+
+
 class WandbMode(Enum):
     """`auto` is online when an API key is found and offline otherwise."""
 
@@ -185,7 +209,30 @@ class ServedConfig:
     api: ServedApi = ServedApi.chat
     """Request format."""
     api_key_env: str = ""
-    """Name of the environment variable that holds the key; the key itself is never configured or logged."""
+    """Name of the environment variable that holds the key; the key itself is never configured or logged. Empty for a
+    server that asks for none."""
+    thinks: bool = True
+    """Whether the model can think. If it cannot, `disabled` sends nothing, because nothing has to be turned off."""
+    token_field: TokenField = TokenField.max_tokens
+    """Name of the limit on new tokens."""
+    temperature_thinking: TemperatureRule = TemperatureRule.send
+    """What becomes of the temperature where thinking is enabled."""
+    temperature_plain: TemperatureRule = TemperatureRule.send
+    """The same where thinking is disabled."""
+    prefill: PrefillForm = PrefillForm.none
+    """Form of a prefill; `none` refuses modes that have one."""
+    prefill_base_url: str = ""
+    """Root of the API for requests with a prefill; empty is `base_url`."""
+    extra_body: Dict[str, Any] = field(default_factory=dict)
+    """Fields that every request carries beside these."""
+    requests_per_minute: Optional[int] = None
+    """Requests begun in a minute, repeated ones included; null sets no limit."""
+    concurrency: int = 8
+    """Requests that are open at a time."""
+    timeout: float = 600.0
+    """Seconds that one try of a request may take."""
+    max_retries: int = 5
+    """Further tries after a fault that may pass (429, 5xx, closed connection, no answer in time)."""
 
 
 @dataclass
@@ -462,6 +509,8 @@ class EvaluationConfig:
     """Hidden states."""
     math_seconds: float = 5.0
     """Seconds for the comparison of one open answer by algebra, after which it is undecided (`no_thinking`)."""
+    estimate: bool = False
+    """Whether to print how many calls and tokens a served model would take, and stop (`no_thinking`)."""
     reuse: bool = True
     """Whether to take what an earlier run computed of the same prompts with the same model, and keep what this one
     computes."""
@@ -515,6 +564,8 @@ class PathsConfig:
     """Finished cells: readings and hidden states by prompt and model, shared by all runs."""
     captures_dir: str = "~/.cache/thinkgap/captures"
     """Finished runs that probes were fitted on, found again by their settings, shared by all trainings."""
+    responses_dir: str = "~/.cache/thinkgap/responses"
+    """Replies of served models by request, one file for each model, shared by all runs."""
 
 
 @dataclass

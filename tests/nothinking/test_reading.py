@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +125,19 @@ def test_the_trace_holds_every_channel_once() -> None:
     assert again.trace == "Ice floats.\nSo it is light:"
 
 
+def test_visible_text_that_a_channel_holds_among_other_text_is_visible_all_the_same() -> None:
+    found = read(answered(r"Ice floats, so \boxed{B}", reasoning="Ice floats, so it is light."))
+    assert found.trace == "Ice floats, so it is light.\nIce floats, so"
+    assert read(answered(r"Ice  floats, so \boxed{B}", reasoning="Ice floats, so")).trace == "Ice floats, so"
+
+
+def test_the_slot_of_a_yes_no_answer_is_that_of_its_label_as_shown() -> None:
+    asked = answered(r"\boxed{no}", "bool", gold="no")
+    assert read(asked).slot is None
+    shown = replace(asked, question=replace(asked.question, labels=("No", "Yes")))
+    assert (read(shown).answer, read(shown).slot) == ("no", 0)
+
+
 def test_channels_stand_in_for_a_text_that_nobody_joined() -> None:
     channels = {"reasoning": "Ice floats.", "reasoning_content": "Ice floats.", "reasoning_details": "It is light."}
     assert read(answered(r"\boxed{B}", channels=channels)).trace == "Ice floats.\nIt is light."
@@ -150,6 +164,8 @@ def test_tags_within_a_channel_are_no_text() -> None:
         (Thinking.disabled, r"<think>Ice floats.</think>\boxed{B}", {}, True, False),
         (Thinking.disabled, "<think>\n\n</think>\n\\boxed{B}", {}, False, False),
         (Thinking.disabled, r"Ice floats: \boxed{B}", {}, False, False),
+        (Thinking.disabled, r"\boxed{B}", {"channels": {"output.reasoning.encrypted": "gAAB"}}, True, True),
+        (Thinking.enabled, r"\boxed{B}", {"channels": {"output.reasoning.encrypted": "gAAB"}}, False, True),
         (Thinking.enabled, r"\boxed{B}", {"reasoning": "Ice floats.", "reasoning_tokens": 3}, False, False),
         (Thinking.enabled, r"\boxed{B}", {"reasoning_tokens": 3}, False, True),
         (Thinking.default, r"\boxed{B}", {"reasoning": "Ice floats."}, False, False),
@@ -174,6 +190,9 @@ def test_control_leak(thinking: Thinking, content: str, response: dict[str, Any]
         ("strict", Thinking.disabled, "", {"finish_reason": "content_filter"}, False),
         ("strict", Thinking.disabled, "", {"refusal": "No."}, False),
         ("strict", Thinking.disabled, "<think>hm", {}, False),
+        ("strict", Thinking.disabled, "<think>hm</think>", {}, False),
+        ("strict", Thinking.disabled, "<think>", {}, False),
+        ("strict", Thinking.disabled, "<think></think>\n**", {}, True),
     ],
 )
 def test_channel_swap(mode: str, thinking: Thinking, content: str, response: dict[str, Any], swap: bool) -> None:

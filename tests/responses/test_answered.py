@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thinkgap.responses.answered import ending, read_answered
+from thinkgap.responses.answered import read_answered
+from thinkgap.responses.finish import is_cut, is_filtered, is_refusal
 from thinkgap.types import Answered, Question, Response, Thinking
 
 
@@ -43,4 +44,5 @@ def test_a_refusal_channel_and_a_swapped_channel() -> None:
     assert read_answered(answered("\\boxed{7}", refusal="I cannot help.")).status == "ok"
     swapped = read_answered(answered("", "stop", reasoning="\\boxed{7}"))
     assert (swapped.status, swapped.flags) == ("empty", ("channel_swap",))
-    assert ending("stop") == ending("") == ending("tool_calls") == ""
+    for reason in ("stop", "", "tool_calls"):
+        assert [is_cut(reason), is_filtered(reason), is_refusal(reason)] == [False] * 3

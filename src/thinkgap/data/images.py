@@ -1,6 +1,6 @@
-"""Image values of rows as `ImageRef`s, and the check that image bytes can be decoded.
+"""Image values of rows as `ImageRef`s, the check that image bytes can be decoded, and images as data URIs.
 
-It does not know prompts, sizes or processors, and hands the encoded bytes on unchanged.
+It does not know prompts, sizes or processors, and hands the encoded bytes of rows on unchanged.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from pathlib import Path
 
 from thinkgap.errors import RowError
 from thinkgap.types import ImageRef
+
+_SENT = ("png", "jpeg", "gif", "webp")
+"""Formats that providers take."""
 
 
 def image_ref(value: object, folder: Path | None = None, reread: Callable[[], object] | None = None) -> ImageRef:
@@ -65,6 +68,24 @@ def check_image(data: bytes) -> None:
         raise RowError(f"an image cannot be read: it has too many pixels ({error})") from error
     except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ... by format
         raise RowError(f"an image cannot be read: {str(error) or type(error).__name__}") from error
+
+
+def data_uri(data: bytes) -> str:
+    """An image as a `data:` URI; a format that served models do not take becomes PNG.
+
+    Raises:
+        RowError: it is no image that PIL reads.
+    """
+    from PIL import Image
+
+    check_image(data)
+    with Image.open(io.BytesIO(data)) as image:
+        kind = (image.format or "").lower()
+        if kind not in _SENT:
+            sink = io.BytesIO()
+            image.convert("RGB").save(sink, "PNG")
+            kind, data = "png", sink.getvalue()
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def _encoded_again(reread: Callable[[], object], folder: Path | None) -> bytes:

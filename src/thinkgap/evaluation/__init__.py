@@ -39,6 +39,10 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
             "several data sets in one run, and responses=FILE, are for evaluation=no_thinking; for others "
             "sweep with -m dataset=a,b"
         )
+    if cfg.evaluation.estimate:
+        raise ConfigError(
+            "evaluation.estimate counts the calls of evaluation=no_thinking: leave it out, or choose that"
+        )
     from thinkgap.evaluation.native import run_native
 
     run_native(cfg, folder, group, world=world)

@@ -29,7 +29,7 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
     Raises:
         LabelError: labels that cannot be read as one token each.
     """
-    _check_own_texts(builder)
+    check_own_texts(builder)
     found = examples(builder, presentations)
     longest = max(found, key=lambda presentation: presentation.k)
     described = []
@@ -63,7 +63,7 @@ def describe_conditions(builder: PromptBuilder, presentations: Sequence[Presenta
     return described
 
 
-def _check_own_texts(builder: PromptBuilder) -> None:
+def check_own_texts(builder: PromptBuilder) -> None:
     """Texts of the settings, unlike an item's, may not exclude items: they are refused."""
     for condition in builder.conditions:
         for text in (condition.text, condition.user_suffix, condition.prefill, condition.soft_switch):

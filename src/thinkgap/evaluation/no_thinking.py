@@ -1,29 +1,28 @@
 """`evaluation=no_thinking`: ask under answer modes, keep what comes back, and say of each response what it was.
 
-Responses come from a local model or from a file; their analysis is `nothinking`'s. Orchestration only.
+Responses come from a local or served model or from a file; their analysis is `nothinking`'s. Orchestration only.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from thinkgap.errors import ConfigError
+from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.predict import quiet_libraries
-from thinkgap.evaluation.responses_local import Asked, local_responses
 from thinkgap.importers import load_responses
 from thinkgap.nothinking.analyse import analyse_all
 from thinkgap.nothinking.audit_tables import audit_sheets
 from thinkgap.nothinking.equality import MathEquality
-from thinkgap.nothinking.store import read_responses, write_responses
+from thinkgap.nothinking.store import RESPONSES_FILE, read_responses, write_responses
 from thinkgap.nothinking.tables import response_sheets
 from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
@@ -35,27 +34,14 @@ from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
-from thinkgap.types import Answered
 
 log = logging.getLogger(__name__)
 
-RESPONSES_FILE = "responses.parquet"
 PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces")
 """Sheets that a run prints; all are in its folder."""
 _SHOWN = 5
 _TABLE_ROWS = 10_000
 """Responses in the W&B table."""
-
-
-@dataclass(frozen=True)
-class Responses:
-    """All that came back, and what is known of how."""
-
-    answered: Sequence[Answered]
-    model: str
-    modes: tuple[str, ...]
-    notes: tuple[str, ...]
-    described: Mapping[str, Any]
 
 
 def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None) -> list[Sheet]:
@@ -67,91 +53,108 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
         group: W&B group.
 
     Returns:
-        All tables.
+        All tables; with `evaluation.estimate` that of what would be asked, and nothing is asked or left.
 
     Raises:
-        ThinkgapError: settings, data, a model or a file that cannot be used.
+        ThinkgapError: settings, data, a model, a server or a file that cannot be used.
     """
     setup_logging()
     quiet_libraries()
     _check(cfg)
+    if cfg.evaluation.estimate:
+        return [_estimate(cfg, folder)]
     started = datetime.now(UTC)
+    of = [cfg.model.name, *(cfg.datasets or [cfg.dataset.name])]
+    if cfg.responses is not None:
+        of = [Path(cfg.responses).stem]
     with wandb_run(
         cfg.logger,
-        config=plain(dataclasses.asdict(cfg)),
-        name=f"{cfg.model.name}-no_thinking-{folder.name}",
+        config=plain(asdict(cfg)),
+        name=f"{of[0]}-no_thinking-{folder.name}",
         group=group,
         job_type="evaluate",
-        tags=[cfg.model.name, *(cfg.datasets or [cfg.dataset.name]), "no_thinking", *cfg.mode.conditions],
+        tags=[*of, "no_thinking", *([] if cfg.responses is not None else cfg.mode.conditions)],
         folder=folder,
     ) as tracker:
-        run = RunFolder(folder)
-        with run.held():
+        with RunFolder(folder).held():
             done = folder / RESPONSES_FILE
-            check_fingerprint(folder, _fingerprint(cfg), done.exists())
-            found = _read(cfg) if cfg.responses is not None else _asked(cfg, folder)
+            loaded = {} if cfg.responses is not None else load_datasets(cfg)
+            check_fingerprint(folder, _fingerprint(cfg, loaded), done.exists())
+            found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded)
+            model = "" if cfg.responses is not None else cfg.model.name
             with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
-                rows = analyse_all(found.answered, model=found.model, decide=equality.many)
+                rows = analyse_all(found.answered, model=model, decide=equality.many, count_tokens=found.count_tokens)
             write_responses(done, rows)
-            facts = {"config": dataclasses.asdict(cfg), "notes": list(found.notes), **found.described}
+            facts = {"config": asdict(cfg), "notes": list(found.notes), **found.described}
             write_manifest(folder, collect_manifest(facts, started=started, finished=datetime.now(UTC)))
-        sheets = _report(folder, found)
+            sheets = _report(folder, found)
         _mirror(tracker, folder, sheets)
     return sheets
 
 
 def _check(cfg: EvaluateConfig) -> None:
+    served = cfg.model.backend is BackendKind.api
+    if cfg.evaluation.estimate and (cfg.responses is not None or not served):
+        raise ConfigError("evaluation.estimate counts the calls of a served model: choose one, or leave it out")
     if cfg.responses is not None:
         return
     if not cfg.mode.conditions:
         raise ConfigError("evaluation=no_thinking asks under answer modes: give mode=paper, or mode=[strict,prefix]")
-    if cfg.model.backend is not BackendKind.hf:
-        raise ConfigError(
-            f"model={cfg.model.name} is served, and responses are asked of local models here; write its responses to a "
-            "file and analyse them with responses=FILE"
-        )
-    for name in ("max_new_tokens", "batch_size"):
+    for name in ("max_new_tokens",) if served else ("max_new_tokens", "batch_size"):
         if (value := getattr(cfg.evaluation.generation, name)) < 1:
             raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
 
 
-def _asked(cfg: EvaluateConfig, folder: Path) -> Responses:
-    found: Asked = local_responses(cfg, folder)
-    return Responses(found.answered, cfg.model.name, found.modes, found.notes, found.described)
+def _asked(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+    # A served model needs none of the libraries of a local one, and the other way round.
+    if cfg.model.backend is BackendKind.api:
+        from thinkgap.evaluation.responses_served import served_responses
+
+        return served_responses(cfg, folder, loaded)
+    from thinkgap.evaluation.responses_local import local_responses
+
+    return local_responses(cfg, folder, loaded)
 
 
-def _read(cfg: EvaluateConfig) -> Responses:
-    assert cfg.responses is not None
-    imported = load_responses(cfg.responses)
+def _estimate(cfg: EvaluateConfig, folder: Path) -> Sheet:
+    from thinkgap.evaluation.responses_served import served_estimate
+
+    sheet = served_estimate(cfg, folder, load_datasets(cfg))
+    print(sheet_markdown(sheet))
+    return sheet
+
+
+def _read(path: str) -> Asked:
+    imported = load_responses(path)
     for bad in imported.bad[:_SHOWN]:
         log.warning("row %s is left out: %s", bad.id, bad.reason)
     notes = [*imported.notes]
     if imported.bad:
-        notes.append(
-            f"{len(imported.bad)} rows of {Path(cfg.responses).name} could not be used; the manifest lists them."
-        )
+        notes.append(f"{len(imported.bad)} rows of {Path(path).name} could not be used; the manifest lists them.")
     described = {
-        "responses": {
-            "file": Path(cfg.responses).name,
-            "sha256": _sha256(Path(cfg.responses)),
-            "format": imported.format,
-        },
+        "responses": {"file": Path(path).name, "sha256": _sha256(Path(path)), "format": imported.format},
         "bad_rows": [{"id": bad.id, "reason": bad.reason} for bad in imported.bad],
     }
     modes = tuple(dict.fromkeys(one.mode for one in imported.answered))
-    return Responses(imported.answered, "", modes, tuple(notes), described)
+    # Tables by data set need a name.
+    answered = [
+        one if one.question.dataset else replace(one, question=replace(one.question, dataset=Path(path).stem))
+        for one in imported.answered
+    ]
+    return Asked(answered, modes, tuple(notes), described)
 
 
-def _fingerprint(cfg: EvaluateConfig) -> dict[str, Any]:
+def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
     """Everything that the responses and their tables depend on, as JSON data."""
+    common = {"math_seconds": cfg.evaluation.math_seconds, "code": code_digest()}
     if cfg.responses is not None:
-        return {"responses": _sha256(Path(cfg.responses)), "code": code_digest()}
-    kept = plain(dataclasses.asdict(cfg))
-    names = ("model", "dataset", "datasets", "mode", "prompt")
+        return {"responses": _sha256(Path(cfg.responses)), **common}
+    kept = plain(asdict(cfg))
     return {
-        **{name: kept[name] for name in names},
+        **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
+        "items": items_digest(loaded),
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
-        "code": code_digest(),
+        **common,
     }
 
 
@@ -162,7 +165,7 @@ def _sha256(path: Path) -> str:
         raise ConfigError(f"responses={path}: {error.strerror or error}; give a file of responses") from error
 
 
-def _report(folder: Path, found: Responses) -> list[Sheet]:
+def _report(folder: Path, found: Asked) -> list[Sheet]:
     """Print the tables, made again from what is on disk."""
     frame = read_responses(folder / RESPONSES_FILE).to_pandas()
     sheets = [*response_sheets(frame, found.modes), *audit_sheets(frame)]

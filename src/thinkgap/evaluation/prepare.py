@@ -14,6 +14,7 @@ from thinkgap.backends.load import load_backend
 from thinkgap.backends.locate import find_checkpoint
 from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.errors import ConfigError
+from thinkgap.evaluation.asking import tell_rows
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import device_of, quiet_libraries
 from thinkgap.evaluation.presentations import presentations_of, without_unread
@@ -80,7 +81,7 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None, world: World 
     find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
     loaded = load_dataset_items(cfg.dataset)
-    _tell(loaded)
+    tell_rows(loaded)
     shown = presentations_of(cfg, loaded.items)
     backend = backend or load_model(cfg)
     _refuse_images(cfg, loaded, backend)
@@ -95,15 +96,6 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None, world: World 
     # Where the prompts will run: what is checked and described from here on must be that.
     backend.to(device)
     return Prepared(loaded, items, _engine(cfg, backend), builder, described, shown.referring, unread)
-
-
-def _tell(loaded: LoadedDataset) -> None:
-    for note in loaded.notes:
-        log.info(note)
-    for bad in loaded.bad[:5]:
-        log.warning("row %s is skipped: %s", bad.id, bad.reason)
-    if len(loaded.bad) > 5:
-        log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - 5)
 
 
 def _engine(cfg: EvaluateConfig, backend: HFBackend) -> Engine:

@@ -1,4 +1,4 @@
-"""Responses of a local model under answer modes: items of one or several data sets in, greedy replies out.
+"""Responses of a local model under answer modes: greedy replies to the items of one or several data sets.
 
 Finished replies are kept by prompt, so that a killed run, or one with a mode more, asks only what is new. Knows no
 reading of a response.
@@ -7,18 +7,22 @@ reading of a response.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thinkgap.data import LoadedDataset, load_dataset_items
-from thinkgap.data.present import identity
-from thinkgap.errors import ConfigError
+from thinkgap.errors import ConfigError, DataError
+from thinkgap.evaluation.asking import (
+    Asked,
+    Loaded,
+    available_modes,
+    describe_datasets,
+    presentations_of,
+    question_of,
+)
+from thinkgap.evaluation.describe import check_own_texts
 from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies
 from thinkgap.evaluation.predict import device_of
 from thinkgap.evaluation.prepare import load_model
-from thinkgap.prompts.assemble import inertia_lines
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import mode_conditions
 from thinkgap.schema import EvaluateConfig
@@ -26,104 +30,84 @@ from thinkgap.scoring.decode import Decoder
 from thinkgap.scoring.decode_check import choose_decoding
 from thinkgap.scoring.reply import Reply
 from thinkgap.scoring.stopping import stop_ids
-from thinkgap.types import Answered, Condition, Presentation, Question, Response, Thinking
+from thinkgap.types import Answered, Condition, Response, Thinking
 
 log = logging.getLogger(__name__)
 
 _TRIED = 2
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a model said to all items under all modes that it has."""
-
-    answered: list[Answered]
-    modes: tuple[str, ...]
-    notes: tuple[str, ...]
-    described: Mapping[str, Any]
-    """For the manifest."""
-
-
-def local_responses(cfg: EvaluateConfig, folder: Path) -> Asked:
+def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     """Ask every item of every data set under every mode.
 
-    A mode that asks a model without a thinking switch to think is left out with a note.
+    A mode that asks a model without a thinking switch to think is left out with a note. An item that cannot be shown
+    under some mode is left out of all.
 
     Args:
         cfg: the settings.
         folder: of the run; gets replies where `evaluation.reuse=false`.
+        loaded: the data sets.
 
     Raises:
         ThinkgapError: settings, data or a model that cannot be used.
     """
-    loaded = {name: load_dataset_items(one) for name, one in (cfg.datasets or {cfg.dataset.name: cfg.dataset}).items()}
     backend = load_model(cfg)
     backend.to(device_of(cfg.trainer))
-    conditions, notes = _available(mode_conditions(cfg.mode), backend.fmt.can_think, cfg.model.name)
-    _refuse_images(loaded, backend.fmt.is_vision, cfg.model.name)
-    builder = PromptBuilder(backend.fmt, conditions, cfg.labels, cfg.label_ids, "", cfg.prompt.system)
-    shown = [[(name, identity(item))] for name, one in loaded.items() for item in one.items]
-    groups = ItemPrompts([[presentation for _, presentation in one] for one in shown], builder)
-    tried = [group for group in ItemPrompts(groups.items[:_TRIED], builder) if group]
+    fmt, name = backend.fmt, cfg.model.name
+
+    def reason(condition: Condition) -> str:
+        lacks = condition.thinking is Thinking.enabled and not fmt.can_think
+        return f"{name} has no switch for its own thinking" if lacks else ""
+
+    conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
+    _refuse_images(loaded, fmt.is_vision, name)
+    builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, "", cfg.prompt.system)
+    check_own_texts(builder)
+    groups = {
+        dataset: ItemPrompts([[one] for one in shown], builder) for dataset, shown in presentations_of(loaded).items()
+    }
+    some = [item for one in groups.values() for item in one.items][:_TRIED]
+    method = choose_decoding(backend, [group for group in ItemPrompts(some, builder) if group])
     asked = cfg.evaluation.generation
-    decoder = Decoder(
-        backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), choose_decoding(backend, tried)
-    )
-    kept = Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies"
-    replies = generate_replies(
-        groups,
-        decoder,
-        open_replies(kept, cfg.model.name, decoder),
-        shown=cfg.trainer.progress,
-        description="responses",
-    )
-    for item, reason in groups.excluded.items():
-        log.warning("item %s is left out: %s", item, reason)
-    if groups.excluded:
+    decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
+    store = open_replies(Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies", name, decoder)
+    answered: list[Answered] = []
+    excluded: dict[str, dict[str, str]] = {}
+    n_long = 0
+    for dataset, own in groups.items():
+        replies = generate_replies(own, decoder, store, shown=cfg.trainer.progress, description=dataset)
+        for reply in (reply for group in replies for reply in group):
+            answered.append(_answered(dataset, reply, fmt.tokenizer, name))
+            n_long += len(reply.prompt.input_ids) + len(reply.token_ids) > fmt.max_length
+        excluded[dataset] = {item: str(error) for item, error in own.excluded.items()}
+        for item, error in excluded[dataset].items():
+            log.warning("item %s of %s is left out: %s", item, dataset, error)
+    n_items, n_excluded = (sum(map(len, found.values())) for found in (groups, excluded))
+    if not answered:
+        first = next(error for found in excluded.values() for error in found.values())
+        raise DataError(f"all {n_items} items were left out, the first because of {first}")
+    if n_excluded:
+        notes.append(f"{n_excluded} of {n_items} items cannot be shown to this model; they are in the manifest.")
+    if n_long:
         notes.append(
-            f"{len(groups.excluded)} of {len(shown)} items cannot be shown to this model; they are in the manifest."
+            f"{n_long} responses went on beyond the {fmt.max_length:,} tokens that this model takes: lower "
+            "evaluation.generation.max_new_tokens."
         )
-    answered = [
-        _answered(name, presentation, reply, backend.fmt.tokenizer, cfg.model.name)
-        for ((name, presentation),), own in zip(shown, replies, strict=True)
-        for reply in own
-    ]
     described = {
         "model": backend.describe(),
-        "datasets": {name: {"source": dict(one.source), "items": len(one.items)} for name, one in loaded.items()},
-        "excluded": {item: str(reason) for item, reason in groups.excluded.items()},
+        "datasets": describe_datasets(loaded),
+        "excluded": excluded,
         "decoding": decoder.describe(),
     }
-    return Asked(answered, tuple(one.name for one in conditions), tuple(notes), described)
+
+    def count_tokens(text: str) -> int:
+        return len(fmt.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    return Asked(answered, tuple(one.name for one in conditions), tuple(notes), described, count_tokens)
 
 
-def question_of(dataset: str, presentation: Presentation) -> Question:
-    """What the analysis of a response needs of the item as it was shown."""
-    item = presentation.item
-    mcq = item.answer_space == "mcq"
-    answer = item.answer
-    if mcq:
-        answer = presentation.labels[presentation.gold_slot]
-    elif item.answer_space == "bool" and item.gold is not None:
-        answer = item.choices[item.gold].lower()
-    options = presentation.contents if mcq else ()
-    return Question(
-        item_id=item.id,
-        group_id=item.group_id,
-        dataset=dataset,
-        space=item.answer_space,
-        problem="\n".join(inertia_lines(presentation)),
-        answer=answer,
-        labels=presentation.labels if mcq else (),
-        options=options,
-        parts=tuple(part for part in (item.context, item.question, *options) if part),
-        split=item.split,
-        subject=item.subject,
-        area=item.meta.get("area", ""),
-    )
-
-
-def _answered(dataset: str, presentation: Presentation, reply: Reply, tokenizer: Any, model: str) -> Answered:
+def _answered(dataset: str, reply: Reply, tokenizer: Any, model: str) -> Answered:
+    """A prefill is the prompt's, so the content begins after it."""
     condition = reply.prompt.condition
     response = Response(
         content=tokenizer.decode(list(reply.token_ids), skip_special_tokens=True),
@@ -132,31 +116,14 @@ def _answered(dataset: str, presentation: Presentation, reply: Reply, tokenizer:
         completion_tokens=len(reply.token_ids),
         model=model,
     )
-    return Answered(question_of(dataset, presentation), condition.name, condition.thinking, response)
+    return Answered(question_of(dataset, reply.prompt.presentation), condition.name, condition.thinking, response)
 
 
-def _available(conditions: Sequence[Condition], can_think: bool, model: str) -> tuple[list[Condition], list[str]]:
-    """The modes that the model has, and a note for each other."""
-    kept = [one for one in conditions if can_think or one.thinking is not Thinking.enabled]
-    notes = [
-        f"{one.name}: unavailable, as {model} has no switch for its own thinking."
-        for one in conditions
-        if one not in kept
-    ]
-    if not kept:
-        raise ConfigError(
-            f"all modes ask {model} to think, and it has no switch for that: choose other modes, or describe the "
-            "switch in model.thinking"
-        )
-    return kept, notes
-
-
-def _refuse_images(loaded: Mapping[str, LoadedDataset], is_vision: bool, model: str) -> None:
-    for name, n in _with_images(loaded):
-        if n and not is_vision:
-            raise ConfigError(f"{n} items of {name} have images and {model} reads text only: set dataset.images=none")
-
-
-def _with_images(loaded: Mapping[str, LoadedDataset]) -> Iterator[tuple[str, int]]:
+def _refuse_images(loaded: Loaded, is_vision: bool, model: str) -> None:
     for name, one in loaded.items():
-        yield name, sum(bool(item.images) for item in one.items)
+        with_image = sum(bool(item.images) for item in one.items)
+        if with_image and not is_vision:
+            raise ConfigError(
+                f"{with_image} of {len(one.items)} items of {name} have images and {model} reads text only: set "
+                "dataset.images=none, or choose an image-text model"
+            )

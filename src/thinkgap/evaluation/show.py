@@ -1,7 +1,7 @@
 """`evaluation=prompts`: what would be sent under each condition, and where it would be read. Computes nothing.
 
 Works for every model and data set: a local model's prompts are rendered with its own tokenizer or processor and no
-weights are loaded; a served model's are shown as the messages and thinking fields of its request.
+weights are loaded; a served model's are shown as the request that would be sent.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from thinkgap.backends.served import build_request
 from thinkgap.data import load_dataset_items
 from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError, PromptError
-from thinkgap.prompts.assemble import assemble
+from thinkgap.evaluation.responses_served import messages_of
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.schema import BackendKind, EvaluateConfig, ModelConfig, ServedApi
+from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.tracking.console import setup_logging
 from thinkgap.types import Condition, Placement, Presentation, Thinking
 
@@ -69,31 +70,28 @@ def _rendered(cfg: EvaluateConfig, presentations: list[Presentation], conditions
 
 
 def _request(cfg: EvaluateConfig, presentation: Presentation, condition: Condition) -> str:
-    turns = assemble(presentation, condition, cfg.prompt.instruction)
-    messages: list[dict[str, Any]] = [{"role": "user", "content": turns.user}]
-    if cfg.prompt.system is not None:
-        messages.insert(0, {"role": "system", "content": cfg.prompt.system})
-    if turns.prefill or condition.placement is Placement.prompt_end:
-        return (
-            f"{_head(presentation, condition)}\n--- unavailable: {cfg.model.name} is served, and a request cannot end "
-            "inside a turn\n"
-        )
-    field = "input" if cfg.model.served.api is ServedApi.responses else "messages"
-    request = {"model": cfg.model.path, field: messages, **_thinking_fields(cfg.model, condition)}
-    images = f"\n--- {len(presentation.item.images)} image(s) go with it" if presentation.item.images else ""
-    return f"{_head(presentation, condition)}\n{json.dumps(request, indent=2, ensure_ascii=False)}{images}\n"
+    head = _head(presentation, condition)
+    try:
+        if condition.placement is Placement.prompt_end:
+            raise ConfigError("a request cannot end inside the user's turn")
+        messages, prefill = messages_of(presentation, condition, cfg.prompt.system, cfg.prompt.instruction)
+        limit = cfg.evaluation.generation.max_new_tokens
+        request = build_request(cfg.model, messages, condition.thinking, max_new_tokens=limit, prefill=prefill)
+    except (ConfigError, PromptError) as error:
+        return f"{head}\n--- unavailable: {cfg.model.name} is served, and {error}\n"
+    omitted = f"\n--- not sent, as its profile says: {', '.join(request.omitted)}" if request.omitted else ""
+    body = json.dumps(_without_data(request.body()), indent=2, ensure_ascii=False)
+    return f"{head}\n{request.url}\n{body}{omitted}\n"
 
 
-def _thinking_fields(model: ModelConfig, condition: Condition) -> dict[str, Any]:
-    if condition.thinking is Thinking.default:
-        return {}
-    fields = model.thinking.enabled if condition.thinking is Thinking.enabled else model.thinking.disabled
-    if not fields:
-        raise ConfigError(
-            f"model={model.name} has no setting for thinking {condition.thinking.name}: add model.thinking."
-            f"{condition.thinking.name}, or drop condition {condition.name}"
-        )
-    return dict(fields)
+def _without_data(value: Any) -> Any:
+    """A request's body with images shortened to what they are."""
+    if isinstance(value, dict):
+        return {key: _without_data(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_data(inner) for inner in value]
+    is_data = isinstance(value, str) and value.startswith("data:image/")
+    return f"{value.partition(',')[0]},... ({len(value):,} characters)" if is_data else value
 
 
 def _head(presentation: Presentation, condition: Condition) -> str:

@@ -1,7 +1,6 @@
 """What came back beside the visible text: reasoning in its several channels, token counts, refusals.
 
-Servers name them differently (arXiv 2610.11765 joins `reasoning`, `reasoning_content` and the readable part of
-`reasoning_details`). It does not know files.
+It does not know files, and which texts of the channels are one is `responses.channels`'s.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any
 from thinkgap.data.adapter import Row
 from thinkgap.data.checks import readable
 from thinkgap.errors import RowError
+from thinkgap.responses.channels import joined
 from thinkgap.types import Response
 
 _TEXT_CHANNELS = ("reasoning", "reasoning_content")
@@ -27,11 +27,11 @@ def response_of(row: Row, model: str) -> Response:
     channels = {name: text for name in _TEXT_CHANNELS if (text := verbatim(row, name))}
     texts, summaries = _details(row.values.get(_DETAILS))
     if texts or summaries:
-        channels[_DETAILS] = each_once([[text] for text in (*texts, *summaries)])
+        channels[_DETAILS] = _blocks([*texts, *summaries])
     usage = _usage(row.values.get("usage"))
     return Response(
         content=verbatim(row, "response"),
-        reasoning=each_once([*([channels[name]] for name in _TEXT_CHANNELS if name in channels), texts, summaries]),
+        reasoning=joined([*(channels.get(name, "") for name in _TEXT_CHANNELS), _blocks(texts), _blocks(summaries)]),
         channels=channels,
         finish_reason=row.text("finish_reason"),
         refusal=verbatim(row, "refusal"),
@@ -53,22 +53,6 @@ def verbatim(row: Row, key: str) -> str:
     return readable(value, repr(key))
 
 
-def each_once(channels: Sequence[Sequence[str]]) -> str:
-    """All texts set apart by empty lines, each once.
-
-    Args:
-        channels: pieces by channel. A channel whose pieces together are a text that is already there, which servers
-            send whole and in pieces, adds nothing. Blanks do not tell texts apart.
-    """
-    kept: dict[str, str] = {}
-    for pieces in channels:
-        keys = ["".join(piece.split()) for piece in pieces]
-        if "".join(keys) not in kept:
-            for key, piece in zip(keys, pieces, strict=True):
-                kept.setdefault(key, piece)
-    return "\n\n".join(text for key, text in kept.items() if key)
-
-
 def _details(value: object) -> tuple[list[str], list[str]]:
     """Readable texts of `reasoning_details`, and its summaries; encrypted parts say nothing."""
     if value is None:
@@ -84,6 +68,11 @@ def _said(parts: list[dict[str, Any]], kind: str) -> list[str]:
         if not isinstance(text, str):
             raise RowError(f"{_DETAILS!r} holds a {type(text).__name__} where a text belongs")
     return [readable(text, repr(_DETAILS)) for text in found]
+
+
+def _blocks(parts: Sequence[str]) -> str:
+    """The blocks of a channel; one that is there twice counts once."""
+    return "\n\n".join(dict.fromkeys(parts))
 
 
 def _usage(value: object) -> Mapping[str, Any]:

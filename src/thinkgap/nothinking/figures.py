@@ -121,10 +121,10 @@ _OUTCOME = (
     "ended the response, with or without an answer."
 )
 _LEAK = (
-    "Leak: of the responses with thinking asked off, those with reasoning text or counted reasoning tokens. It shows "
-    "only where a server sends or counts reasoning: see counted, the share of n with a count. Hidden: of n, reasoning "
-    "was counted and none of its text came. Swap: of the responses not asked to think, those with all text in the "
-    "reasoning channel."
+    "Leak: of the responses with thinking asked off, those with reasoning text, counted reasoning tokens or encrypted "
+    "reasoning. It shows only where a server sends or counts reasoning: see counted, the share of n with a count. "
+    "Hidden: of n, reasoning was counted or encrypted and none of its text came. Swap: of the responses not asked to "
+    "think, those with all text in the reasoning channel."
 )
 _NOT_COMPARED = "no response has a right answer that is known and compared"
 _NO_TOKENS = "no tokenizer was given to count tokens"

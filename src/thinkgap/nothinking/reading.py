@@ -6,16 +6,16 @@ the visible text before the answer, each text once. Knows no model and no server
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from thinkgap.nothinking.correct import Equal, is_correct
-from thinkgap.nothinking.finish import is_cut, is_filtered, is_refusal
-from thinkgap.responses import Extraction, Rule, extract, normalise, permissive, split_reasoning
+from thinkgap.responses import Extraction, Rule, split_reasoning
+from thinkgap.responses.answered import is_refused, read_answered, read_loosely
 from thinkgap.responses.boxes import find_answer_box
-from thinkgap.responses.extract import THINKING_MODE
-from thinkgap.responses.noise import clean
-from thinkgap.types import Answered, Response, ResponseStatus, Thinking
+from thinkgap.responses.channels import as_list, each_once, is_encrypted, reasoning_texts
+from thinkgap.responses.finish import is_cut, is_filtered
+from thinkgap.types import Answered, ResponseStatus, Thinking
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ResponseReading:
     and `unparsed` that holds."""
     answer: str | None
     slot: int | None
-    """Index of the answer's label (mcq), 0 the first."""
+    """Index of the answer's label among those that were shown, 0 the first."""
     rule: Rule
     """Which rule found the answer; empty without one."""
     span: tuple[int, int] | None
@@ -44,9 +44,9 @@ class ResponseReading:
     post: str
     """Visible text after the answer, formatting removed."""
     control_leak: bool
-    """Thinking was asked to be off, and reasoning text or counted reasoning tokens came back."""
+    """Thinking was asked to be off, and reasoning came back: text, counted tokens, or an encrypted channel."""
     hidden_reasoning: bool
-    """Reasoning tokens were counted and none of their text came back, so that the trace does not hold it."""
+    """Reasoning was counted, or came encrypted, and none of its text came, so that the trace does not hold it."""
     channel_swap: bool
     """Nothing visible came, but reasoning did, where none was asked for: a server's parser took the answer for it."""
     swap_read: bool
@@ -107,50 +107,40 @@ def read(answered: Answered, *, equal: Equal | None = None, read_swapped: bool =
         ConfigError: an mcq question without labels, or with labels that cannot be told apart.
         DataError: a right answer that the question cannot have. No text of a response raises anything.
     """
-    question, response = answered.question, answered.response
-    cut, filtered = is_cut(response.finish_reason), is_filtered(response.finish_reason)
-    refused = bool(response.refusal.strip()) or is_refusal(response.finish_reason)
-    # What a filter cut may have been longer, as what the limit cut.
-    stopped = cut or filtered
-    content, channels = response.content, _channels(response)
-    found = _extracted(answered, content, stopped)
-    inline = _texts(found.reasoning)
+    response = answered.response
+    found, channels = read_answered(answered), reasoning_texts(response)
+    inline = as_list(found.reasoning)
     empty = found.answer is None and not found.trace
-    shown, counted = bool(channels or inline), bool(response.reasoning_tokens)
-    swapped = empty and bool(channels) and not (inline or stopped or refused) and _asked_for_none(answered)
+    shown = bool(channels or inline)
+    unseen = bool(response.reasoning_tokens) or is_encrypted(response)
+    swapped = "channel_swap" in found.flags
+    asked = answered
     if swapped and read_swapped:
-        content, channels = "\n".join(channels), []
-        found = _extracted(answered, content, stopped)
-    reasoning = _once([*channels, *inline])
-    loose = found.answer
-    if loose is None:
-        labels, mode = _labels(answered), answered.mode or None
-        loose = permissive(
-            content, question.space, labels=labels, options=question.options, mode=mode, truncated=stopped
-        )
+        asked = replace(answered, response=replace(response, content="\n".join(channels), reasoning="", channels={}))
+        found, channels = read_answered(asked), []
+    reasoning = each_once([*channels, *inline])
+    visible = [found.trace] if found.trace and not _is_among(found.trace, reasoning) else []
+    loose = found.answer if found.answer is not None else read_loosely(asked)
     correct, correct_loose, undecided, undecided_loose = _judged(answered, found.answer, loose, equal)
-    status = found.status
-    if found.answer is None and (filtered or refused):
-        status = "content_filtered" if filtered else "refused"
     return ResponseReading(
-        status=status,
+        status=found.status,
         answer=found.answer,
         slot=found.slot,
         rule=found.rule,
         span=found.span,
         n_candidates=found.n_candidates,
         permissive=loose,
-        trace="\n".join(_once([*reasoning, *filter(None, [found.trace])])),
+        trace="\n".join([*reasoning, *visible]),
         visible_trace=found.trace,
         reasoning="\n".join(reasoning),
         post=found.post,
-        control_leak=(shown or counted) and answered.thinking is Thinking.disabled,
-        hidden_reasoning=counted and not shown,
+        control_leak=(shown or unseen) and answered.thinking is Thinking.disabled,
+        hidden_reasoning=unseen and not shown,
         channel_swap=swapped,
         swap_read=swapped and read_swapped,
-        truncated=cut,
-        refused=refused,
-        content_filtered=filtered,
+        truncated=is_cut(response.finish_reason),
+        refused=is_refused(response),
+        content_filtered=is_filtered(response.finish_reason),
         empty=empty,
         boxed=_is_boxed(found),
         correct=correct,
@@ -164,7 +154,7 @@ def read(answered: Answered, *, equal: Equal | None = None, read_swapped: bool =
 def judged(answered: Answered, reading: ResponseReading, equal: Equal | None) -> ResponseReading:
     """`reading` with its answers judged anew."""
     correct, loose, undecided, undecided_loose = _judged(answered, reading.answer, reading.permissive, equal)
-    return dataclasses.replace(
+    return replace(
         reading,
         correct=correct,
         correct_permissive=loose,
@@ -182,54 +172,9 @@ def _judged(
     return correct, correct_loose, asked and correct is None, asked and correct_loose is None
 
 
-def _labels(answered: Answered) -> tuple[str, ...]:
-    return answered.question.labels if answered.question.space == "mcq" else ()
-
-
-def _extracted(answered: Answered, content: str, stopped: bool) -> Extraction:
-    return extract(
-        content,
-        answered.question.space,
-        labels=_labels(answered),
-        options=answered.question.options,
-        mode=answered.mode or None,
-        truncated=stopped,
-    )
-
-
-def _asked_for_none(answered: Answered) -> bool:
-    """Whether no thinking was asked for; unknown, and so no, for a file that says neither mode nor switch."""
-    if answered.thinking is Thinking.enabled or answered.mode == THINKING_MODE:
-        return False
-    return bool(answered.mode) or answered.thinking is Thinking.disabled
-
-
-def _channels(response: Response) -> list[str]:
-    """Text of the reasoning channels, each once, without tags; channels that hold formatting only are left out."""
-    texts = [response.reasoning] if response.reasoning.strip() else list(response.channels.values())
-    return _once([said for text in texts for said in _texts(_untagged(normalise(text)))])
-
-
-def _untagged(text: str) -> str:
-    if "think" not in text:
-        return text
-    parts = split_reasoning(text)
-    return "\n".join(filter(None, (parts.reasoning, parts.visible.strip())))
-
-
-def _texts(text: str) -> list[str]:
-    """`text` as a list of one; of none if it is nothing but formatting, which its first lines mostly tell."""
-    return [text.strip()] if any(clean(line) for line in text.splitlines()) else []
-
-
-def _once(texts: list[str]) -> list[str]:
-    """`texts` without those that were there before, white space apart."""
-    if len(texts) < 2:
-        return texts
-    first: dict[str, str] = {}
-    for text in texts:
-        first.setdefault(" ".join(text.split()), text)
-    return list(first.values())
+def _is_among(text: str, others: Sequence[str]) -> bool:
+    """Whether `text` is one of `others`, white space apart. A part of one is a text of its own."""
+    return text.split() in [other.split() for other in others]
 
 
 def _is_boxed(found: Extraction) -> bool:

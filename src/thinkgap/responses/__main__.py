@@ -19,6 +19,7 @@ from thinkgap.errors import ConfigError, DataError, RowError, ThinkgapError
 from thinkgap.importers import FORMATS, load_responses
 from thinkgap.importers.build import SPACES
 from thinkgap.importers.text import as_utf8, json_lines, read_file
+from thinkgap.nothinking.equality import MathEquality
 from thinkgap.responses.answered import read_answered
 from thinkgap.responses.cases import Case, Equal, parse_case, run_case
 from thinkgap.store.atomic import write_parquet, write_text
@@ -29,15 +30,6 @@ FAILED = 1
 UNREADABLE = 2
 
 
-def exactly(answer: str, gold: str) -> bool:
-    """Whether both are the same text, outer blanks aside."""
-    return answer.strip() == gold.strip()
-
-
-EQUAL: Equal = exactly
-"""Decides `equal` of open cases; a mathematical equality goes here."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say and return the exit status: 0, 1 if cases failed, 2 if a file cannot be used."""
     options = _parser().parse_args(arguments)
@@ -46,22 +38,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return check(options.file, EQUAL) if options.command == "check" else read(options)
+        return check(options.file) if options.command == "check" else read(options)
     except ThinkgapError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return UNREADABLE
 
 
-def check(file: Path, equal: Equal = EQUAL) -> int:
+def check(file: Path, equal: Equal | None = None) -> int:
     """Run the cases of a file, print what differs, and return 1 if any case failed, else 0.
 
     Args:
         file: JSON Lines; `docs/extraction.md` gives the keys.
-        equal: decides whether an open answer equals the right one.
+        equal: decides whether an open answer (first) equals the right one; None is `MathEquality`, by which a pair that
+            it does not decide is not equal.
 
     Raises:
         DataError: a file or a line of it that cannot be read; no case has run then.
+        ConfigError: an equality that needs algebra, and math-verify does not start.
     """
+    if equal is None:
+        with MathEquality() as decide:
+            return check(file, lambda answer, gold: decide(gold, answer) is True)
     numbered = _cases(file)
     n_failed = 0
     for where, case in numbered:

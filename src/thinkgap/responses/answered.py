@@ -1,66 +1,74 @@
-"""One `Answered` to its reading: the extractor's, with what the finish reason and the refusal channel say.
+"""One `Answered` to its reading: the extractor's, with what finish reason, refusal and reasoning channels say.
 
-It does not know files or servers; the names of finish reasons are those that public servers and harnesses use.
+It does not know files or servers, nor whether an answer is right.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
+from thinkgap.responses.channels import reasoning_texts
 from thinkgap.responses.extract import Extraction, extract
-from thinkgap.types import Answered
+from thinkgap.responses.finish import is_cut, is_filtered, is_refusal
+from thinkgap.responses.permissive import permissive
+from thinkgap.types import Answered, Response, Thinking
 
-Ending = Literal["", "limit", "filter", "refusal"]
-
-_ENDINGS: dict[str, Ending] = {
-    # OpenAI and its kin, Anthropic and Gemini, inspect_ai, OpenAI Responses, Anthropic: cut by a limit on tokens.
-    "length": "limit",
-    "max_tokens": "limit",
-    "model_length": "limit",
-    "max_output_tokens": "limit",
-    "model_context_window_exceeded": "limit",
-    # OpenAI and Azure, then Gemini: stopped by a filter.
-    "content_filter": "filter",
-    "safety": "filter",
-    "recitation": "filter",
-    "blocklist": "filter",
-    "prohibited_content": "filter",
-    "spii": "filter",
-    # Anthropic.
-    "refusal": "refusal",
-}
-
-
-def ending(finish_reason: str) -> Ending:
-    """Why a reply broke off; empty if it ended by itself, or if nobody said."""
-    return _ENDINGS.get(finish_reason.strip().lower(), "")
+_OFF_MODE = "think_off"
+"""What a response of no mode is read as, if its thinking was switched off."""
 
 
 def read_answered(answered: Answered) -> Extraction:
     """Reads the answer out of one response.
 
     A reply that a filter stopped is read as one that the limit cut: the last number of it may not be whole. Without an
-    answer its status is `content_filtered`; that of a refusal is `refused`.
+    answer its status is `content_filtered`; that of a refusal is `refused`. The flag `channel_swap` says that nothing
+    visible came, but reasoning did, although none was asked for.
 
     Raises:
         ConfigError: see `extract`.
     """
     question, response = answered.question, answered.response
-    how = ending(response.finish_reason)
+    refused = is_refused(response)
+    # Reasoning that was asked for, or stands beside a refusal, is no answer in the wrong place.
+    swappable = not refused and answered.thinking is not Thinking.enabled
     read = extract(
         response.content,
         question.space,
         labels=question.labels,
         options=question.options,
-        mode=answered.mode or None,
-        truncated=how in ("limit", "filter"),
-        reasoning=response.reasoning,
+        mode=_mode(answered),
+        truncated=is_broken_off(response),
+        reasoning="\n".join(reasoning_texts(response)) if swappable else "",
     )
     if read.answer is not None:
         return read
-    if how == "filter":
+    if is_filtered(response.finish_reason):
         return replace(read, status="content_filtered")
-    if how == "refusal" or response.refusal.strip():
-        return replace(read, status="refused")
-    return read
+    return replace(read, status="refused") if refused else read
+
+
+def read_loosely(answered: Answered) -> str | None:
+    """What `permissive` takes for the answer of one response."""
+    question, response = answered.question, answered.response
+    return permissive(
+        response.content,
+        question.space,
+        labels=question.labels,
+        options=question.options,
+        mode=_mode(answered),
+        truncated=is_broken_off(response),
+    )
+
+
+def is_broken_off(response: Response) -> bool:
+    """Whether a limit or a filter ended the response, so that it may have been longer."""
+    return is_cut(response.finish_reason) or is_filtered(response.finish_reason)
+
+
+def is_refused(response: Response) -> bool:
+    """Whether a refusal channel or the finish reason says that the model refused."""
+    return bool(response.refusal.strip()) or is_refusal(response.finish_reason)
+
+
+def _mode(answered: Answered) -> str | None:
+    return answered.mode or (_OFF_MODE if answered.thinking is Thinking.disabled else None)

@@ -101,7 +101,8 @@ def extract(
         flags.append("box_empty")
     if answer is None:
         nothing = not clean(visible) and not parts.unclosed and not boxes.unclosed
-        if nothing and reasoning.strip() and not truncated and mode not in (None, THINKING_MODE):
+        alone = bool(reasoning.strip()) and not clean(parts.reasoning)
+        if nothing and alone and not truncated and mode not in (None, THINKING_MODE):
             flags.append("channel_swap")
         status: ResponseStatus = "truncated" if truncated else "empty" if nothing else "unparsed"
         return Extraction(

@@ -1,0 +1,183 @@
+"""The store of replies: each is written once, at once, under the digest of the request that it answers.
+
+One SQLite file for each model, shared by runs and by processes. A reply was paid for, so it is on the disk before the
+next request begins. Reads no meaning into a reply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from thinkgap.backends.served.request import ServedRequest
+from thinkgap.errors import StoreError
+from thinkgap.store.atomic import write_text
+
+log = logging.getLogger(__name__)
+
+_VERSION = 1
+_WAIT = 60.0
+"""Seconds for which a writer waits for another one."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY,
+    request TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    asked_at TEXT NOT NULL,
+    seconds REAL NOT NULL
+) WITHOUT ROWID
+"""
+_WAY_OUT = "choose another folder with paths.responses_dir=..."
+
+
+class ResponseStore:
+    """The replies of one model. Open it with `ResponseStore.open`, as a context manager."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, folder: Path | str, model: str) -> ResponseStore:
+        """Open the file of `model` (its configured name) in `folder`, or begin it.
+
+        What a killed or crashed writer left unfinished at the end is dropped by SQLite, and nothing else.
+
+        Raises:
+            StoreError: the folder cannot be written, the file is damaged, or another version of thinkgap wrote it.
+        """
+        path = Path(folder).expanduser() / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', model)}.sqlite"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent} cannot be made ({error.strerror}): {_WAY_OUT}") from error
+        # SQLite does not wait for its turn while a new file is set up.
+        with _errors(path), FileLock(f"{path}.lock", timeout=_WAIT):
+            # Each statement is a transaction of its own.
+            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+            try:
+                _prepare(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def __enter__(self) -> ResponseStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what was put is there whether it is closed or not."""
+        self._connection.close()
+
+    def __len__(self) -> int:
+        with _errors(self.path):
+            return self._connection.execute("SELECT count(*) FROM replies").fetchone()[0]
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The reply to the request with this key, as it came; None if there is none.
+
+        A reply that no longer has its own digest is removed with a warning, so that it is asked for again.
+        """
+        with _errors(self.path):
+            row = self._connection.execute("SELECT reply, sha256 FROM replies WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                return None
+            if _digest(row[0]) == row[1]:
+                return json.loads(row[0])
+            log.warning("%s: the reply %s is damaged; it is removed and will be asked for again", self.path, key)
+            self._connection.execute("DELETE FROM replies WHERE key = ?", (key,))
+        return None
+
+    def put(self, request: ServedRequest, reply: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Store a reply; it is on the disk when this returns.
+
+        Args:
+            request: what was asked.
+            reply: the JSON object that came back, free of keys.
+            seconds: how long it took, with repeated tries and waiting between them.
+
+        Returns:
+            The reply that is stored now: another process may have been faster, and the first one stays.
+
+        Raises:
+            StoreError: the disk is full, or the file cannot be written.
+        """
+        asked, text = (json.dumps(value, sort_keys=True) for value in (request.record(), reply))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with _errors(self.path):
+            self._connection.execute(
+                "INSERT INTO replies (key, request, reply, sha256, asked_at, seconds) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (key) DO NOTHING",
+                (request.key, asked, text, _digest(text), now, seconds),
+            )
+        stored = self.get(request.key)
+        assert stored is not None, f"reply {request.key} was just written"
+        return stored
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Everything stored, by key: `key`, `request`, `reply`, `asked_at` (UTC), `seconds`."""
+        with _errors(self.path):
+            found = self._connection.execute("SELECT key, request, reply, asked_at, seconds FROM replies ORDER BY key")
+            for key, request, reply, asked_at, seconds in found:
+                yield {
+                    "key": key,
+                    "request": json.loads(request),
+                    "reply": json.loads(reply),
+                    "asked_at": asked_at,
+                    "seconds": seconds,
+                }
+
+    def export(self, path: Path) -> int:
+        """Write everything stored as JSON lines, by key, and return the number of lines."""
+        lines = [json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n" for row in self.rows()]
+        write_text(path, "".join(lines))
+        return len(lines)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # With NORMAL, a power cut would take the last replies of a WAL file along. A reply takes seconds to come and may
+    # cost money; syncing it takes milliseconds.
+    connection.execute("PRAGMA synchronous = FULL")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version not in (0, _VERSION):
+        raise StoreError(f"{path} was written by another version of thinkgap (form {version}); {_WAY_OUT}")
+    if version == 0:
+        connection.execute(_TABLE)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+@contextlib.contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.OperationalError, Timeout, OSError) as error:
+        raise StoreError(
+            f"{path} cannot be used ({error}); free space or wait for other writers, or {_WAY_OUT}"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(
+            f"{path} is damaged ({error}): move it away and start the same command again, or recover it with "
+            "`sqlite3 FILE .recover`"
+        ) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,232 @@
+"""Responses of a served model under answer modes: requests for the items of one or several data sets, and replies.
+
+Replies are stored by request, so that a killed run, or one with a mode more, asks only what is new. A request that
+failed is no response. Knows no provider's spelling and no reading of a response.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from thinkgap.backends.served import (
+    Answers,
+    ResponseStore,
+    ServedError,
+    ServedRequest,
+    ask,
+    build_request,
+    check_profile,
+    estimate,
+    estimate_sheet,
+)
+from thinkgap.backends.served.profile import check_prefill, thinking_fields
+from thinkgap.data.images import data_uri
+from thinkgap.errors import ConfigError, DataError, PromptError
+from thinkgap.evaluation.asking import (
+    Asked,
+    Loaded,
+    available_modes,
+    describe_datasets,
+    presentations_of,
+    question_of,
+)
+from thinkgap.prompts.assemble import assemble, split_at_images
+from thinkgap.prompts.conditions import mode_conditions
+from thinkgap.prompts.render import Message
+from thinkgap.readouts.sheet import Sheet
+from thinkgap.schema import EvaluateConfig
+from thinkgap.types import Answered, Condition, ImageRef, Presentation
+
+log = logging.getLogger(__name__)
+
+_SHOWN = 3
+_GREEDY = 0.0
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One item under one mode, as it is sent."""
+
+    dataset: str
+    presentation: Presentation
+    condition: Condition
+    sent: ServedRequest
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """All that a run would ask."""
+
+    requests: list[_Request]
+    conditions: list[Condition]
+    notes: list[str]
+    excluded: dict[str, dict[str, str]]
+
+
+def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+    """Ask every item of every data set under every mode that the model's profile can honour.
+
+    A mode that it cannot honour is left out with a note. Requests without a response are counted in a note and listed
+    in `described`.
+
+    Args:
+        cfg: the settings.
+        folder: of the run; gets replies where `evaluation.reuse=false`.
+        loaded: the data sets.
+
+    Raises:
+        ThinkgapError: settings or data that cannot be used, or a server that answers nobody any more.
+    """
+    plan = _plan(cfg, loaded)
+    with _store(cfg, folder) as store:
+        answers = ask(cfg.model, [one.sent for one in plan.requests], store, show_progress=cfg.trainer.progress)
+    answered = [
+        Answered(question_of(one.dataset, one.presentation), one.condition.name, one.condition.thinking, response)
+        for one in plan.requests
+        if (response := answers[one.sent].response) is not None
+    ]
+    failed = [
+        {
+            "dataset": one.dataset,
+            "item": one.presentation.item.id,
+            "mode": one.condition.name,
+            "error": answers[one.sent].error,
+        }
+        for one in plan.requests
+        if answers[one.sent].response is None
+    ]
+    if not answered:
+        raise ServedError(f"model={cfg.model.name}: none of {len(failed)} requests was answered: {failed[0]['error']}")
+    described = {
+        "model": {"name": cfg.model.name, "path": cfg.model.path, "served": asdict(cfg.model.served)},
+        "datasets": describe_datasets(loaded),
+        "excluded": plan.excluded,
+        "requests": _counted(plan, answers),
+        "failed_requests": failed,
+    }
+    notes = [*plan.notes, *_failures(failed, len(plan.requests))]
+    return Asked(answered, tuple(one.name for one in plan.conditions), tuple(notes), described)
+
+
+def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
+    """What `served_responses` would send, by mode; sends nothing.
+
+    Raises:
+        ThinkgapError: settings or data that cannot be used.
+    """
+    plan = _plan(cfg, loaded)
+    with _store(cfg, folder) as store:
+        found = [
+            estimate(mode.name, [one.sent for one in plan.requests if one.condition is mode], store)
+            for mode in plan.conditions
+        ]
+    sheet = estimate_sheet(cfg.model.name, found)
+    return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (*plan.notes, *sheet.notes))
+
+
+def messages_of(
+    presentation: Presentation, condition: Condition, system: str | None, instruction: str = ""
+) -> tuple[list[Message], str]:
+    """The turns that ask an item under a condition, and what opens the assistant's.
+
+    Images stand as data where the text names them; those that it does not name come first.
+
+    Args:
+        presentation: the item as shown.
+        condition: trigger or mode.
+        system: text of the system turn; None is none.
+        instruction: see `assemble`.
+
+    Raises:
+        RowError: an image that cannot be read.
+    """
+    turns = assemble(presentation, condition, instruction)
+    images = presentation.item.images
+    content: Any = turns.user
+    if images:
+        pieces = split_at_images(turns.user, len(images))
+        content = [_image(images[one]) if isinstance(one, int) else {"type": "text", "text": one} for one in pieces]
+    opening: list[Message] = [] if system is None else [{"role": "system", "content": system}]
+    return [*opening, {"role": "user", "content": content}], turns.prefill
+
+
+def _plan(cfg: EvaluateConfig, loaded: Loaded) -> _Plan:
+    check_profile(cfg.model)
+    conditions, notes = available_modes(mode_conditions(cfg.mode), lambda one: _reason(cfg, one), cfg.model.name)
+    requests: list[_Request] = []
+    excluded: dict[str, dict[str, str]] = {name: {} for name in loaded}
+    for dataset, shown in presentations_of(loaded).items():
+        for one in shown:
+            try:
+                requests += [_Request(dataset, one, mode, _request(cfg, one, mode)) for mode in conditions]
+            except PromptError as error:
+                log.warning("item %s of %s is left out: %s", one.item.id, dataset, error)
+                excluded[dataset][one.item.id] = str(error)
+    n_excluded = sum(map(len, excluded.values()))
+    if not requests:
+        first = next(error for found in excluded.values() for error in found.values())
+        raise DataError(f"all {n_excluded} items were left out, the first because of {first}")
+    if n_excluded:
+        notes.append(f"{n_excluded} items cannot be sent to this model; they are in the manifest.")
+    omitted = {one.condition.name: one.sent.omitted for one in requests if one.sent.omitted}
+    notes += [
+        f"{mode}: {', '.join(f'{name} {value:g}' for name, value in fields.items())} was asked for and not sent, as "
+        "the model's profile says."
+        for mode, fields in omitted.items()
+    ]
+    return _Plan(requests, conditions, notes, excluded)
+
+
+def _reason(cfg: EvaluateConfig, condition: Condition) -> str:
+    """Why the profile cannot honour a mode; empty if it can."""
+    try:
+        thinking_fields(cfg.model, condition.thinking)
+        if condition.prefill:
+            check_prefill(cfg.model, condition.thinking)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _request(cfg: EvaluateConfig, presentation: Presentation, condition: Condition) -> ServedRequest:
+    messages, prefill = messages_of(presentation, condition, cfg.prompt.system)
+    return build_request(
+        cfg.model,
+        messages,
+        condition.thinking,
+        max_new_tokens=cfg.evaluation.generation.max_new_tokens,
+        temperature=_GREEDY,
+        prefill=prefill,
+    )
+
+
+def _store(cfg: EvaluateConfig, folder: Path) -> ResponseStore:
+    kept = Path(cfg.paths.responses_dir) if cfg.evaluation.reuse else folder / "replies"
+    return ResponseStore.open(kept, cfg.model.name)
+
+
+def _image(image: ImageRef) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_uri(image.load())}}
+
+
+def _counted(plan: _Plan, answers: Answers) -> dict[str, Any]:
+    return {"planned": len(plan.requests), **asdict(answers.counts)}
+
+
+def _failures(failed: list[dict[str, str]], n_requests: int) -> list[str]:
+    """A note on requests without a response, which are in no table."""
+    if not failed:
+        return []
+    modes: Mapping[str, int] = Counter(one["mode"] for one in failed)
+    said = ", ".join(f"{n} under {mode}" for mode, n in modes.items())
+    for one in failed[:_SHOWN]:
+        log.warning("no response to item %s of %s under %s: %s", one["item"], one["dataset"], one["mode"], one["error"])
+    return [
+        f"{len(failed)} of {n_requests} requests failed ({said}) and are in no table, neither as wrong nor as empty; "
+        "the manifest lists them, and the same command asks them again."
+    ]
