@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
+from probes import bank_rows
 from probes.bank_fit import fit_block_adamw, row_order
 from probes.heads import Fitted, Place
 from probes.linear_probe import Standard, mask_absent
@@ -258,3 +261,21 @@ def test_states_that_are_not_finite_are_the_parts_own_error() -> None:
 
     with pytest.raises(DataError, match=r"final_norm of item fit-10 .*\(2 of 600 fit rows"):
         fitted([Place("direct", "layer_0"), Place("direct", "final_norm")], read_with(part, broken))
+
+
+def test_the_rows_of_a_block_are_let_go_before_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five blocks at the size of a 7B model would not fit into memory together."""
+    held: list[weakref.ref[Tensor]] = []
+
+    def watched(*given: Any) -> Any:
+        found = bank_rows.read_rows(*given)
+        held.append(weakref.ref(found[0].states))
+        return found
+
+    monkeypatch.setattr("probes.bank_fit.read_rows", watched)
+    gc.disable()
+    try:
+        fit_block_adamw(PLACES[:1], FIT, SELECT, settings(epochs=1), CPU, 0)
+        assert held[0]() is None
+    finally:
+        gc.enable()
