@@ -197,8 +197,8 @@ def fit_block_adamw(
         resumed = "last" if folder is not None and (folder / CHECKPOINT).exists() else None
         lightning.fit(module, steps, ckpt_path=resumed, weights_only=True)
     best = module.best
-    # Lightning's objects refer to each other and so live until the collector comes; the rows, which fill the memory, must
-    # not live with them.
+    # Lightning's objects refer to each other and so live until the collector comes; the rows, which fill the memory,
+    # must not live with them.
     del module.rows
     fit_loss = scores(best.heads, rows.states, rows.gold, rows.k).loss
     fitted: list[Fitted] = []
