@@ -66,7 +66,10 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
         ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, evaluation,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
-        ("evaluation=zzz", "known: generation, layers, likelihood, native, no_thinking, permutation, prefix_study, prompts, "),
+        (
+            "evaluation=zzz",
+            "known: generation, layers, likelihood, native, no_thinking, permutation, prefix_study, prompts, ",
+        ),
         ("dataset.limt=3", "dataset.limt: no such setting; did you mean 'dataset.limit'"),
         ("lables=both", "lables: no such setting; did you mean 'labels'"),
         ("trainer.device=2", "did you mean 'trainer.devices'"),
