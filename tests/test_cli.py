@@ -66,14 +66,7 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
         ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, evaluation,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
-<<<<<<< HEAD
         ("evaluation=zzz", "known: generation, layers, likelihood, native, no_thinking, permutation, "),
-=======
-        (
-            "evaluation=zzz",
-            "known: generation, layers, likelihood, native, no_thinking, permutation, prefix_study, prompts, ",
-        ),
->>>>>>> 2e8d2de76994c5e402023b252f4a7198612f0f5a
         ("dataset.limt=3", "dataset.limt: no such setting; did you mean 'dataset.limit'"),
         ("lables=both", "lables: no such setting; did you mean 'labels'"),
         ("trainer.device=2", "did you mean 'trainer.devices'"),
