@@ -2,7 +2,7 @@
 
 12,000 rows of 29 states of 3,584 features are written once to disk in bfloat16 (2.5 GB) and fitted block by block
 through the memory-mapped reader. The peak memory of the whole process must stay under 4 GiB. The default of 50 epochs
-takes about 6 minutes of one core of a server CPU, by the rate of a smaller run; `--epochs` takes fewer.
+takes some 8 minutes of one core of a server CPU, by the rate of ten; `--epochs` takes fewer.
 """
 
 from __future__ import annotations
