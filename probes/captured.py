@@ -18,7 +18,7 @@ from probes.capture_run import TEXT_ONLY
 from probes.head_rows import HeadRows, read_head_rows
 from probes.leakage import without_shared
 from probes.part import Part
-from probes.pools import FilledPool, RoleItems, deal, fill_pools
+from probes.pools import FilledPool, RoleItems, deal, fill_pools, open_pools
 from probes.prompt_hash import facts_hash, prompt_facts
 from probes.reader import take_part
 from probes.roles import find_pools
@@ -35,7 +35,7 @@ from probes.together import (
 )
 from thinkgap.presentation_names import CONTROL, is_order
 from thinkgap.prompts.conditions import all_conditions
-from thinkgap.schema import ModeConfig, TrainConfig
+from thinkgap.schema import ModeConfig, SharedItems, TrainConfig
 from thinkgap.store.atomic import write_text
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,9 @@ def parts(cfg: TrainConfig, world: Any = None) -> Captured:
     if any(pool.source.folder is None for pool in pools):
         # Known before the model reads anything.
         require_conditions(cfg.probe, [one.name for one in all_conditions(cfg.trigger, ModeConfig(), cfg.prompt)])
-    filled = fill_pools(cfg, pools, world)
+    opened = open_pools(cfg, pools)
+    _refuse_shared(cfg, opened)
+    filled = fill_pools(cfg, opened, world)
     dealt = deal(cfg, filled)
     runs = list({run.folder: run for role in ROLES for run in dealt[role].runs}.values())
     require_alike(runs)
@@ -152,9 +154,7 @@ def _without_shared(
     cfg: TrainConfig, dealt: Mapping[str, RoleItems], notes: list[str]
 ) -> tuple[dict[str, RoleItems], dict[str, dict[str, str]]]:
     """The roles' items without those that may not be used, which ones these are, and a note for each role."""
-    asked = {
-        role: [_Asked(item, group) for groups in dealt[role].groups for item, group in groups.items()] for role in ROLES
-    }
+    asked = _asked(dealt)
     dropped = without_shared(asked, {role: dealt[role].items for role in ROLES}, cfg.probe.shared)
     left: dict[str, RoleItems] = {}
     for role in ROLES:
@@ -166,6 +166,19 @@ def _without_shared(
             notes.append(f"{len(gone)} of {len(asked[role])} {role} items were left out: {reasons}.")
             log.warning("%s All are in the manifest", notes[-1])
     return left, dropped
+
+
+def _refuse_shared(cfg: TrainConfig, opened: list[FilledPool]) -> None:
+    """Refuse what roles share before the model reads anything, if it is to be refused."""
+    if cfg.probe.shared is SharedItems.refuse:
+        dealt = deal(cfg, opened)
+        without_shared(_asked(dealt), {role: dealt[role].items for role in ROLES}, cfg.probe.shared)
+
+
+def _asked(dealt: Mapping[str, RoleItems]) -> dict[str, list[_Asked]]:
+    return {
+        role: [_Asked(item, group) for groups in dealt[role].groups for item, group in groups.items()] for role in ROLES
+    }
 
 
 def _text_only(

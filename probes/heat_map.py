@@ -30,7 +30,7 @@ def transfer_picture(table: Transfer, title: str) -> bytes | None:
     matrix = [*table.accuracy.tolist(), table.native.tolist()]
     width, height = len(table.read), len(matrix)
     figure, axes = pyplot.subplots(figsize=(3.2 + 0.9 * width, 2.2 + 0.55 * height), layout="constrained")
-    image = axes.imshow(matrix, vmin=0, vmax=1, cmap="Blues", aspect="auto")
+    image = axes.imshow(100 * np.array(matrix), vmin=0, vmax=100, cmap="Blues", aspect="auto")
     for row, values in enumerate(matrix):
         for column, value in enumerate(values):
             text = "-" if math.isnan(value) else f"{100 * value:.1f}"
@@ -43,7 +43,7 @@ def transfer_picture(table: Transfer, title: str) -> bytes | None:
     axes.set_xlabel("read under")
     axes.set_ylabel("probe trained on")
     axes.set_title(title, fontsize=11)
-    figure.colorbar(image, label="accuracy")
+    figure.colorbar(image, label="accuracy %")
     sink = io.BytesIO()
     figure.savefig(sink, format="png", dpi=150, metadata={"Software": None})
     pyplot.close(figure)

@@ -6,7 +6,7 @@ Knows items, groups and folders; reads no state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from probes.capture_run import capture_of
@@ -16,19 +16,27 @@ from probes.runs import Run, items_of_run, open_run
 from probes.splits import first_items, share_out
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, DataError, StoreError
-from thinkgap.schema import TrainConfig
+from thinkgap.schema import DatasetConfig, TrainConfig
 from thinkgap.types import Item
 
 
 @dataclass(frozen=True)
 class FilledPool:
-    """A pool with its runs."""
+    """A pool with its items, and its runs as soon as there are any."""
 
     pool: Pool
     runs: tuple[Run, ...]
-    """One for each split, or the one that was given."""
+    """One for each split, or the one that was given; none of a pool that the model is still to read."""
     items: tuple[Mapping[str, Item] | None, ...]
     """Of each run, by id; None if the data set of a given run is not at hand."""
+    datasets: tuple[DatasetConfig, ...] = ()
+    """Of each run that the model is to read."""
+
+    def held(self) -> list[dict[str, str]]:
+        """Of each run its items: id -> group. Before there are runs, those that the model is to read."""
+        if self.runs:
+            return [dict(zip(run.rows["item_id"], run.rows["group_id"], strict=True)) for run in self.runs]
+        return [{item.id: item.group_id for item in (of or {}).values()} for of in self.items]
 
 
 @dataclass(frozen=True)
@@ -42,32 +50,52 @@ class RoleItems:
     """Those that are at hand, by id."""
 
 
-def fill_pools(cfg: TrainConfig, pools: list[Pool], world: Any = None) -> list[FilledPool]:
-    """Open the runs that are given, and find or make those that the model reads.
+def open_pools(cfg: TrainConfig, pools: list[Pool]) -> list[FilledPool]:
+    """Open the runs that are given, and read the items of the others; no model reads anything.
 
     Raises:
-        ThinkgapError: a folder that is no run with states, data that cannot be read, or what a capture raises.
+        ThinkgapError: a folder that is no run with states, or data that cannot be read.
     """
-    given = {pool.source: _given(pool) for pool in pools if pool.source.folder is not None}
-    captures = Captures({run.folder: run.manifest["model"] for run in given.values()}, world, cfg.probe.state)
-    filled = []
+    opened = []
     for pool in pools:
-        if pool.source in given:
-            run = given[pool.source]
+        if pool.source.folder is not None:
+            run = _given(pool)
             items = items_of_run(f"probe.{pool.roles[0]}_features", run.manifest)
-            filled.append(FilledPool(pool, (run,), (items,)))
+            opened.append(FilledPool(pool, (run,), (items,)))
             continue
-        read = []
-        for dataset in pool.datasets(cfg):
+        read: list[Mapping[str, Item]] = []
+        datasets = tuple(pool.datasets(cfg))
+        for dataset in datasets:
             try:
                 loaded = load_dataset_items(dataset)
             except (ConfigError, DataError) as error:
                 names = ", ".join(f"probe.{role}" for role in pool.roles)
                 raise type(error)(f"{names} ({pool.source}): {error}") from error
-            read.append((dataset, {item.id: item for item in loaded.items}))
-        runs = tuple(captures.get(capture_of(cfg, dataset), list(items.values())) for dataset, items in read)
-        filled.append(FilledPool(pool, runs, tuple(items for _, items in read)))
-    return filled
+            read.append({item.id: item for item in loaded.items})
+        opened.append(FilledPool(pool, (), tuple(read), datasets))
+    return opened
+
+
+def fill_pools(cfg: TrainConfig, opened: list[FilledPool], world: Any = None) -> list[FilledPool]:
+    """Find or make the runs that the model reads.
+
+    Raises:
+        ThinkgapError: what a capture raises.
+    """
+    given = {run.folder: run.manifest["model"] for one in opened for run in one.runs}
+    captures = Captures(given, world, cfg.probe.state)
+    return [
+        one
+        if one.runs
+        else replace(
+            one,
+            runs=tuple(
+                captures.get(capture_of(cfg, dataset), list((items or {}).values()))
+                for dataset, items in zip(one.datasets, one.items, strict=True)
+            ),
+        )
+        for one in opened
+    ]
 
 
 def _given(pool: Pool) -> Run:
@@ -86,7 +114,7 @@ def deal(cfg: TrainConfig, filled: list[FilledPool]) -> dict[str, RoleItems]:
     """
     dealt: dict[str, RoleItems] = {}
     for one in filled:
-        held = [dict(zip(run.rows["item_id"], run.rows["group_id"], strict=True)) for run in one.runs]
+        held = one.held()
         _refuse_repeated(one, held)
         known = {item: of_one[item] for of_one in one.items if of_one is not None for item in of_one}
         owner = dict.fromkeys((item for groups in held for item in groups), one.pool.roles[0])
@@ -109,12 +137,12 @@ def _cut(groups: Mapping[str, str], n: int | None, seed: int) -> dict[str, str]:
 
 
 def _refuse_repeated(one: FilledPool, held: list[dict[str, str]]) -> None:
-    seen: dict[str, Run] = {}
-    for run, groups in zip(one.runs, held, strict=True):
+    seen: set[str] = set()
+    for groups in held:
         for item in groups:
             if item in seen:
                 raise DataError(
                     f"item {item} is in two splits of {one.pool.source}: one question would count twice; name one of "
                     "the splits"
                 )
-            seen[item] = run
+            seen.add(item)

@@ -134,7 +134,15 @@ def leaking(folder: Path) -> list[str]:
     )
 
 
-def test_shared_items_are_refused_with_the_way_out(linear: Linear, tmp_path: Path) -> None:
+def test_shared_items_are_refused_with_the_way_out(
+    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And before the model, which may take hours, reads anything."""
+
+    def refuse(*_given: Any, **_named: Any) -> Any:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr("probes.captures.load_model", refuse)
     with pytest.raises(DataError) as caught:
         parts(linear(*leaking(tmp_path / "set")))
     message = str(caught.value)
