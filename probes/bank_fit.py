@@ -63,6 +63,7 @@ class BankFit(pl.LightningModule):
         super().__init__()
         self.places, self.bank, self.rows = places, bank, rows
         self.batch_size, self.seed, self.key, self.curve = cfg.batch_size, seed, key, curve
+        self.n_steps = cfg.epochs * -(-len(rows[0]) // cfg.batch_size) if cfg.adamw.decay else None
         self.best = Best.none(bank.heads())
         self.order = self.sums = torch.empty(0)
 
@@ -113,9 +114,13 @@ class BankFit(pl.LightningModule):
             "heads of its block): take smaller probe.adamw.learning_rates"
         )
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """AdamW with the rates of each head."""
-        return self.bank.optimizer()
+    def configure_optimizers(self) -> Any:
+        """AdamW with the rates of each head, which fall linearly to zero if asked for."""
+        optimizer, n_steps = self.bank.optimizer(), self.n_steps
+        if n_steps is None:
+            return optimizer
+        falling = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / n_steps))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the best weights, and what the fit is of."""
@@ -184,6 +189,7 @@ def fit_block_adamw(
         "places": [list(place) for place in places],
         "settings": [list(one) for one in rates],
         "epochs": cfg.epochs,
+        "decay": cfg.adamw.decay,
         "batch_size": cfg.batch_size,
         "bias": cfg.bias,
         "seed": seed,

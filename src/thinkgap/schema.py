@@ -722,10 +722,12 @@ class LoraSettings:
 class AdamWGrid:
     """Linear probes by `probe.solver=adamw`: every rate with every decay is a head of the bank."""
 
-    learning_rates: List[float] = field(default_factory=lambda: [1e-2, 3e-3, 1e-3])
-    """Constant rates."""
+    learning_rates: List[float] = field(default_factory=lambda: [3e-2, 1e-2, 3e-3])
+    """Rates at the start."""
     weight_decays: List[float] = field(default_factory=lambda: [0.0, 0.1])
     """Decoupled weight decays."""
+    decay: bool = True
+    """Whether rates fall linearly to zero over the epochs, or stay."""
 
 
 @dataclass

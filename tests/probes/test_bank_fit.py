@@ -31,7 +31,8 @@ PLACES = [Place(condition, state) for condition in FIT.conditions for state in F
 
 
 def settings(**changed: Any) -> ProbeConfig:
-    grid = AdamWGrid(changed.pop("learning_rates", [0.05, 0.005]), changed.pop("weight_decays", [0.0, 1.0]))
+    rates, decays = changed.pop("learning_rates", [0.05, 0.005]), changed.pop("weight_decays", [0.0, 1.0])
+    grid = AdamWGrid(rates, decays, changed.pop("decay", False))
     return replace(ProbeConfig(epochs=5, batch_size=16, adamw=grid), **changed)
 
 
@@ -73,9 +74,12 @@ def plain(place: Place, rate: float, decay: float, cfg: ProbeConfig) -> tuple[nn
     for parameter in head.parameters():
         nn.init.zeros_(parameter)
     optimizer = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=decay)
-    found = []
+    found, step, n_steps = [], 0, 5 * -(-len(FIT) // cfg.batch_size)
     for epoch in range(cfg.epochs):
         for rows in row_order(len(FIT), 0, epoch).split(cfg.batch_size):
+            if cfg.adamw.decay:
+                optimizer.param_groups[0]["lr"] = rate * (1 - step / n_steps)
+            step += 1
             optimizer.zero_grad()
             logits = mask_absent(head((raw[rows] - mean) / scale), FIT.k[rows])
             nn.functional.cross_entropy(logits, FIT.gold[rows]).backward()
@@ -87,9 +91,11 @@ def plain(place: Place, rate: float, decay: float, cfg: ProbeConfig) -> tuple[nn
     return head, found
 
 
-def test_every_head_equals_a_plain_loop() -> None:
-    cfg = settings()
-    for result in fitted():
+@pytest.mark.parametrize("falling", [False, True])
+def test_every_head_equals_a_plain_loop(falling: bool) -> None:
+    """Of five epochs; with rates that stay, and with rates that fall to zero over the five."""
+    cfg = settings(decay=falling)
+    for result in fitted(decay=falling):
         for number, (rate, decay) in enumerate([(0.05, 0.0), (0.05, 1.0), (0.005, 0.0), (0.005, 1.0)]):
             _, by_epoch = plain(result.place, rate, decay, cfg)
             best = min(range(5), key=lambda epoch: (-by_epoch[epoch][0], by_epoch[epoch][1], epoch))

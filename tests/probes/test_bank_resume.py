@@ -42,6 +42,14 @@ def epochs_of(folder: Path | None, stop: int | None = None, **changed: Any) -> t
         return told, None
 
 
+def test_a_killed_fit_with_falling_rates_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    assert epochs_of(tmp_path, stop=3, decay=True) == ([1, 2, 3], None)
+    told, result = epochs_of(tmp_path, decay=True)
+    assert told == [3, 4, 5]
+    assert same(result, fitted(decay=True))
+    assert not same(result, fitted()), "or rates did not fall"
+
+
 def test_a_killed_fit_ends_with_the_same_bytes(tmp_path: Path) -> None:
     whole = fitted()
     # The best epoch of some head must lie before the kill, and of some after it, or this would show little.
