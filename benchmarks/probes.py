@@ -68,11 +68,11 @@ class Side:
     runs: dict[str, list[Any]] = field(default_factory=dict)
 
     def add(self, place: Place, solved: Solved, optimum: Weights) -> None:
-        """Keep what it did at a place."""
+        """Keep what it did at a place; compared where the optimum is known."""
         self.seconds[place.name] = solved.seconds.tolist()
-        self.runs[place.name] = solved.runs
-        pairs = list(zip(solved.weights, optimum, strict=False))
-        if pairs:
+        if optimum:
+            pairs = list(zip(solved.weights, optimum, strict=True))
+            self.runs[place.name] = solved.runs
             self.distances[place.name] = [_distance(own, best) for own, best in pairs]
             self.accuracies[place.name] = [_accuracy(place, own) - _accuracy(place, best) for own, best in pairs]
 

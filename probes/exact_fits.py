@@ -21,6 +21,10 @@ from thinkgap.errors import ConfigError, DataError
 _AT_ONCE = 1 << 24
 """Logits of all fits that are solved together: ten or so arrays of this many float32 are held at a time."""
 
+_LEAST = 10
+"""Steps that a fit with another fit's Hessian takes before it can have settled: if that one bends more than its own,
+the first step is too short to say how far the optimum is."""
+
 
 @dataclass(frozen=True)
 class ExactFits:
@@ -125,7 +129,7 @@ def _solve(rows: TurnedRows, ridge: Tensor, start: Tensor, tolerance: float, max
             own = before
         alone = minimise(
             rows, strength, own, hessian.restarted(),
-            tolerance=tolerance, max_iterations=max_iterations - together,
+            tolerance=tolerance, max_iterations=max_iterations - together, least=_LEAST,
         )  # fmt: skip
         before = alone.solution
         solved.solution[at], solved.settled[at] = alone.solution[0], alone.settled[0]

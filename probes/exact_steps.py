@@ -18,7 +18,7 @@ SETTLED = 5e-4
 """How far weights may still go, as a share of their length, when a fit ends: by the step to come and by its last steps.
 
 A gradient says little of weights that the data hardly determine: with C=100, weights can be 10% from the optimum at a
-gradient of 1e-5. The last steps are one and an eighth of all, so that a fit that creeps is watched for longer.
+gradient of 1e-5. The last steps are one and a sixth of all, so that a fit that creeps is watched for longer.
 """
 _PAIRS = 30
 """Pairs of steps and gradient changes that are remembered."""
@@ -135,7 +135,14 @@ class Solved:
 
 
 def minimise(
-    rows: TurnedRows, ridge: Tensor, start: Tensor, estimate: Estimate, *, tolerance: float, max_iterations: int
+    rows: TurnedRows,
+    ridge: Tensor,
+    start: Tensor,
+    estimate: Estimate,
+    *,
+    tolerance: float,
+    max_iterations: int,
+    least: int = 0,
 ) -> Solved:
     """Minimise mean cross-entropy + sum of `ridge` * solution^2 / 2 for each of `P` ridges.
 
@@ -149,6 +156,7 @@ def minimise(
         estimate: of the Hessian.
         tolerance: of the gradient.
         max_iterations: after which a fit ends as it is.
+        least: steps before a fit can have settled.
     """
     n_fits, n_weights = len(start), rows.n_directions
     logits = rows.none + rows.project(start)
@@ -160,9 +168,10 @@ def minimise(
     for iteration in range(max_iterations + 1):
         gradient = torch.addcmul(fits.loss_gradient, fits.ridge, fits.solution)
         step = pairs.times(gradient, estimate(fits.probabilities, fits.ridge)).neg_()
-        last = pairs.moved(iteration // 8 + (iteration > 0)).view_as(step)
+        last = pairs.moved(iteration // 6 + (iteration > 0)).view_as(step)
         way = _length(step[..., :n_weights]) + _length(last[..., :n_weights])
         settled = (way <= SETTLED * _length(fits.solution[..., :n_weights])) & (_length(gradient) <= tolerance)
+        settled &= iteration >= least
         done = settled | fits.stuck | (iteration == max_iterations)
         if bool(done.any()):
             ended = fits.number[done]

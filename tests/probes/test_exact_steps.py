@@ -8,7 +8,7 @@ from torch import Tensor
 
 from probes.exact_hessian import BlockHessian, MeanHessian
 from probes.exact_rows import TurnedRows, residuals, upper_gram
-from probes.exact_steps import _PAIRS, Pairs
+from probes.exact_steps import _PAIRS, Pairs, minimise
 from tests.probes.exact_data import Data, made
 
 
@@ -154,3 +154,21 @@ def test_pairs_are_the_two_loop_recursion() -> None:
     assert len(kept[1]) == len(kept[2]) - 1
     last = torch.stack([sum((step for step, _ in kept[2][-3:]), torch.zeros(size))])
     assert torch.allclose(held.moved(3)[1:], last, atol=1e-5)
+
+
+def test_a_hessian_that_bends_too_much_does_not_end_a_fit_early() -> None:
+    """Its first step is too short to say how far the optimum is; `least` steps correct it."""
+    rows = turned(made(n=200, d=8))
+    ridge = torch.full((1, 1, 9), 0.01)
+    ridge[..., -1] = 0
+    settings = {"tolerance": 1.0, "max_iterations": 500}
+    best = minimise(rows, ridge, torch.zeros(1, 3, 9), MeanHessian(rows), tolerance=1e-6, max_iterations=500).solution
+    start = 2 * best
+    early, late = (
+        minimise(rows, ridge, start, lambda *_: lambda given: 1e-5 * given, least=least, **settings)
+        for least in (0, 10)
+    )
+    assert early.iterations.tolist() == [0]
+    assert late.iterations.tolist() >= [10]
+    assert float((late.solution - best).norm() / best.norm()) < 1e-2
+    assert float((early.solution - best).norm() / best.norm()) == pytest.approx(1)
