@@ -154,8 +154,11 @@ def test_without_bias() -> None:
 @pytest.mark.parametrize("gold", [[1, 1, 1, 1, 1], [3, 0]], ids=["one slot", "two rows"])
 def test_hardly_any_rows(gold: list[int]) -> None:
     n = len(gold)
-    fits = fitted(Data(torch.randn(n, 7), torch.tensor(gold), torch.full((n,), 5)), [0.1, 100.0])
-    assert bool(fits.converged.all())
+    # Of some draws, such as 199, a fit comes to where float32 knows no way down before it has taken its ten steps.
+    for seed in (0, 1, 199):
+        states = torch.randn(n, 7, generator=torch.Generator().manual_seed(seed))
+        fits = fitted(Data(states, torch.tensor(gold), torch.full((n,), 5)), [0.1, 100.0])
+        assert bool(fits.converged.all()), seed
     assert torch.isfinite(fits.weight).all()
     assert torch.isfinite(fits.bias).all()
     if n == 5:
