@@ -193,7 +193,7 @@ def _advance(rows: TurnedRows, fits: _Fits, pairs: Pairs, step: Tensor, gradient
     penalty_slope, penalty_bend = (fits.ridge * fits.solution * step).sum((1, 2)), (fits.ridge * step**2).sum((1, 2))
     # Newton's method in one dimension, which costs no product with the data, held between lengths that are too short
     # and too long.
-    length = (-start_slope / (rows.bend(fits.probabilities, towards) + penalty_bend)).clamp(0.1, 2.0)
+    length = (-start_slope / (rows.bend(fits.probabilities, towards) + penalty_bend)).clamp(max=2.0)
     low, high = torch.zeros_like(length), torch.full_like(length, math.inf)
     for trials_left in reversed(range(_TRIALS)):
         logits = torch.addcmul(fits.logits, towards, length[:, None, None])
@@ -211,7 +211,7 @@ def _advance(rows: TurnedRows, fits: _Fits, pairs: Pairs, step: Tensor, gradient
             return
         low, high = torch.where(slope < 0, length, low), torch.where(slope > 0, length, high)
         guess = length - slope / (rows.bend(probabilities, towards) + penalty_bend)
-        between = torch.where(high.isinf(), 4 * length, (low + high) / 2)
+        between = torch.where(high.isinf(), 4 * length, torch.where(low > 0, (low + high) / 2, high / 10))
         guess = torch.where((guess > low) & (guess < high) & (guess < 4 * length), guess, between)
         length = torch.where(unfit, guess, length)
 

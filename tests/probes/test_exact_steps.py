@@ -172,3 +172,17 @@ def test_a_hessian_that_bends_too_much_does_not_end_a_fit_early() -> None:
     assert late.iterations.tolist() >= [10]
     assert float((late.solution - best).norm() / best.norm()) < 1e-2
     assert float((early.solution - best).norm() / best.norm()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-2, 1e2, 1e6])
+def test_a_fit_gets_ahead_with_steps_of_any_length(factor: float) -> None:
+    """One step of the method, which starts with the gradient times `factor`, lowers the objective."""
+    rows = turned(made(n=200, d=8))
+    ridge, start = torch.full((1, 1, 9), 1e-4), some(rows, 1)
+    solved = minimise(
+        rows, ridge, start, lambda *_: lambda given: factor * given, tolerance=1e-9, max_iterations=1
+    )  # fmt: skip
+    assert solved.iterations.tolist() == [1]
+    assert float(rows.objective(ridge, solved.solution)) < float(rows.objective(ridge, start)) - 1e-3 * min(
+        1, 1e4 * factor
+    )
