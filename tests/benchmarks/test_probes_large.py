@@ -18,7 +18,7 @@ def test_blocks_share_the_states_out(tmp_path: Path) -> None:
     """Room for three of four states of 600 rows x 16 features x 4 bytes: a block of three and a block of one."""
     result = measure(SMALL, tmp_path, epochs=2, block_bytes=3 * 600 * 16 * 4)
     assert [block["states"] for block in result["blocks"]] == [["layer_0", "layer_1", "layer_2"], ["final_norm"]]
-    assert (result["fit_rows"], result["select_rows"], result["heads"]) == (500, 100, 16)
+    assert (result["fit_rows"], result["select_rows"], result["heads"]) == (500, 100, 24)
     assert result["select_accuracy"]["final_norm"] > 0.9 > result["select_accuracy"]["layer_0"]
     assert [file.name for file in tmp_path.iterdir()] == ["states.safetensors"], "checkpoints are gone"
 
