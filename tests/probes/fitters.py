@@ -54,7 +54,7 @@ def reads(k: int) -> LinearProbe:
 
 
 @dataclass
-class Stub:
+class FixedFitter:
     """Gives the same probe for all rows, and keeps what it was asked for."""
 
     probe: LinearProbe

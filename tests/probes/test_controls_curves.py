@@ -14,7 +14,7 @@ from probes.controls.scores import hits
 from probes.heads import Rows, rows_at
 from probes.linear_probe import LinearProbe, Standard
 from probes.part import Part
-from tests.probes.fitters import Stub, logistic, named
+from tests.probes.fitters import FixedFitter, logistic, named
 from tests.probes.parts import made_part
 from thinkgap.metrics import Estimate, rate
 from thinkgap.readouts.sheet import Missing
@@ -94,14 +94,14 @@ def test_the_control_task_in_all_dimensions_is_the_control_task() -> None:
 
 def test_training_questions_are_nested_in_all_their_presentations() -> None:
     fit, test = made_part("fit", 40, seed=0, n_presentations=2), made_part("test", 10, seed=1, n_presentations=2)
-    stub = Stub(named(1.0, 0.0, 0.0, 0.0, d=8))
-    points = learning_curve(fit, fit, test, *AT, stub, 0)
+    fitter = FixedFitter(named(1.0, 0.0, 0.0, 0.0, d=8))
+    points = learning_curve(fit, fit, test, *AT, fitter, 0)
     assert [(at.questions, at.rows) for at in points] == [(8, 16), (16, 32), (32, 64), (40, 80)]
-    seen = [{tuple(row) for row in fitted.states.tolist()} for fitted, _ in stub.asked]
+    seen = [{tuple(row) for row in fitted.states.tolist()} for fitted, _ in fitter.asked]
     assert [len(rows) for rows in seen] == [16, 32, 64, 80]
     assert seen[0] < seen[1] < seen[2] < seen[3]
     # In the order of the part, as the real probe has them.
-    assert torch.equal(stub.asked[-1][0].states, fit.state(*AT))
+    assert torch.equal(fitter.asked[-1][0].states, fit.state(*AT))
     # Slot 0 always, on the source's order alone.
     assert points[0].accuracy == rate((test.shown("identity").gold == 0).numpy())
 

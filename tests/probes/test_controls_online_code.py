@@ -12,7 +12,7 @@ from probes.controls.draws import question_order, rows_of
 from probes.controls.online_code import OnlineCode, block_ends, online_code
 from probes.heads import Fitter
 from probes.part import Part
-from tests.probes.fitters import Stub, hand_part, logistic, named
+from tests.probes.fitters import FixedFitter, hand_part, logistic, named
 from tests.probes.parts import made_part
 from thinkgap.errors import DataError
 from thinkgap.readouts.sheet import Missing
@@ -45,9 +45,9 @@ def test_two_options_by_hand() -> None:
     2 rows of 1 bit, 6 of 0.4150: 4.490 bits where the uniform code takes 8.
     """
     fit = hand_part("fit", [0] * 8, [2] * 8)
-    stub = Stub(named(log(3), 0.0))
-    found = code(fit, fit, stub)
-    assert len(stub.asked) == 2
+    fitter = FixedFitter(named(log(3), 0.0))
+    found = code(fit, fit, fitter)
+    assert len(fitter.asked) == 2
     assert [(block.questions, block.rows) for block in found.blocks] == [(2, 2), (4, 2), (8, 4)]
     assert [block.bits for block in found.blocks] == pytest.approx([2, 2 * log2(4 / 3), 4 * log2(4 / 3)], abs=1e-6)
     assert found.bits == pytest.approx(2 + 6 * log2(4 / 3), abs=1e-6)
@@ -62,7 +62,7 @@ def test_absent_slots_take_no_probability() -> None:
     The first block, of four questions, takes 2 bits and 1 bit.
     """
     fit = hand_part("fit", [1] * 8, [4, 2] * 4)
-    found = code(fit, fit, Stub(named(log(4), log(2), 0.0, 0.0)), seed=1)
+    found = code(fit, fit, FixedFitter(named(log(4), log(2), 0.0, 0.0)), seed=1)
     first = set(question_order(fit, 1, "online code")[:4])
     expected = sum(
         (2 if k == 4 else 1) if item in first else (2 if k == 4 else log2(3))
@@ -75,12 +75,12 @@ def test_absent_slots_take_no_probability() -> None:
 def test_a_probe_has_seen_the_blocks_before_and_nothing_else() -> None:
     fit = made_part("fit", 20, seed=0, n_presentations=3)
     select = made_part("select", 5, seed=1)
-    stub = Stub(named(0.0, 0.0, 0.0, 0.0, d=8))
-    found = code(fit, select, stub, seed=2)
+    fitter = FixedFitter(named(0.0, 0.0, 0.0, 0.0, d=8))
+    found = code(fit, select, fitter, seed=2)
     order = question_order(fit, 2, "online code")
     # Shares of 20 end at 1 (six times), 2, 3, 5, 10, 20: from 5 on, with at least four questions each.
     assert [block.questions for block in found.blocks] == [5, 10, 20]
-    for (fitted, selected), sent in zip(stub.asked, (5, 10), strict=True):
+    for (fitted, selected), sent in zip(fitter.asked, (5, 10), strict=True):
         mask = torch.from_numpy(rows_of(fit, order[:sent]))
         assert int(mask.sum()) == 3 * sent
         assert torch.equal(fitted.states, fit.state(*AT)[mask])
@@ -94,7 +94,7 @@ def test_a_probe_has_seen_the_blocks_before_and_nothing_else() -> None:
 def test_over_confidence_costs_bits_but_stays_finite() -> None:
     # p(slot 0) = e^-1000: 1000 nats a row.
     fit = hand_part("fit", [0] * 4, [2] * 4)
-    found = code(fit, fit, Stub(named(0.0, 1000.0)))
+    found = code(fit, fit, FixedFitter(named(0.0, 1000.0)))
     assert found.bits == pytest.approx(2 + 2 * 1000 / log(2))
     assert np.isfinite(found.compression.value)
 
@@ -102,7 +102,7 @@ def test_over_confidence_costs_bits_but_stays_finite() -> None:
 def test_a_probe_without_probabilities_is_refused() -> None:
     fit = hand_part("fit", [0] * 4, [2] * 4)
     with pytest.raises(DataError, match="condition direct, state final_norm: a probe of the first 2"):
-        code(fit, fit, Stub(named(float("nan"), 0.0)))
+        code(fit, fit, FixedFitter(named(float("nan"), 0.0)))
 
 
 def test_too_few_questions_have_no_code() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from probes.controls.other_states import OtherStates, other_states
 from probes.heads import rows_at
-from tests.probes.fitters import Stub, hand_part, logistic, reads
+from tests.probes.fitters import FixedFitter, hand_part, logistic, reads
 from tests.probes.parts import made_part
 from thinkgap.errors import DataError
 from thinkgap.metrics import paired_difference, rate
@@ -37,10 +37,10 @@ def test_pairs_by_hand() -> None:
         items=["e", "d", "b", "a"],
         presentations=["control_text_only"] * 4,
     )
-    stub = Stub(reads(2))
-    found = other_states(FIT, FIT, text, *AT, stub, REFERENCE, REAL)
+    fitter = FixedFitter(reads(2))
+    found = other_states(FIT, FIT, text, *AT, fitter, REFERENCE, REAL)
     assert isinstance(found, OtherStates)
-    assert len(stub.asked) == 1
+    assert len(fitter.asked) == 1
     assert found.accuracy == rate([1, 0, 0, 1])
     expected = paired_difference([0, 0, 1], [0, 1, 1])
     assert (found.above, found.p_value) == (expected.difference, expected.p_value)
@@ -50,14 +50,14 @@ def test_pairs_by_hand() -> None:
 def test_another_order_is_no_pair() -> None:
     other = hand_part("test", [1], [2], np.eye(2)[[1]], items=["b"])
     with pytest.raises(DataError, match="item b is shown in another order"):
-        other_states(FIT, FIT, other, *AT, Stub(reads(2)), REFERENCE, REAL)
+        other_states(FIT, FIT, other, *AT, FixedFitter(reads(2)), REFERENCE, REAL)
 
 
 def test_without_common_items_or_training_rows_it_is_missing() -> None:
     other = hand_part("test", [1], [2], np.eye(2)[[1]], items=["z"])
-    assert isinstance(other_states(FIT, FIT, other, *AT, Stub(reads(2)), REFERENCE, REAL), Missing)
+    assert isinstance(other_states(FIT, FIT, other, *AT, FixedFitter(reads(2)), REFERENCE, REAL), Missing)
     assert isinstance(
-        other_states(FIT.chosen([False, False]), FIT, REFERENCE, *AT, Stub(reads(2)), REFERENCE, REAL), Missing
+        other_states(FIT.chosen([False, False]), FIT, REFERENCE, *AT, FixedFitter(reads(2)), REFERENCE, REAL), Missing
     )
 
 

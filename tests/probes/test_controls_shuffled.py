@@ -9,7 +9,7 @@ import torch
 from probes.controls.scores import hits
 from probes.controls.shuffled import Shuffled, gold_histogram, refit_on_shuffled, shuffled_states
 from probes.heads import rows_at
-from tests.probes.fitters import Stub, copies, hand_part, logistic, reads
+from tests.probes.fitters import FixedFitter, copies, hand_part, logistic, reads
 from tests.probes.parts import made_part
 from thinkgap.metrics import mean, paired_difference, rate
 from thinkgap.readouts.sheet import Missing
@@ -88,9 +88,9 @@ def test_a_refit_sees_other_rows_states_and_its_own_labels() -> None:
     fit = hand_part("fit", [0, 1, 2, 3, 0], [4] * 5)
     select = hand_part("select", [1, 2, 3], [4] * 3)
     test = hand_part("test", [0, 1, 2], [3] * 3, np.eye(4)[[0, 2, 2]])
-    stub = Stub(reads(4))
-    one = refit_on_shuffled(fit, select, test, *AT, stub, torch.tensor([0, 1, 1]), 7)
-    ((fitted, selected),) = stub.asked
+    fitter = FixedFitter(reads(4))
+    one = refit_on_shuffled(fit, select, test, *AT, fitter, torch.tensor([0, 1, 1]), 7)
+    ((fitted, selected),) = fitter.asked
     for part, rows in ((fit, fitted), (select, selected)):
         assert rows.gold.tolist() == part.gold.tolist()
         assert rows.k.tolist() == part.k.tolist()

@@ -10,7 +10,7 @@ from probes.controls.control_task import ControlTask, Division, control_slots, c
 from probes.controls.scores import difference
 from probes.heads import Fitter
 from probes.part import Part
-from tests.probes.fitters import Stub, copies, hand_part, logistic, named
+from tests.probes.fitters import FixedFitter, copies, hand_part, logistic, named
 from tests.probes.parts import made_part
 from thinkgap.metrics import rate
 from thinkgap.readouts.sheet import Missing
@@ -88,8 +88,8 @@ def test_figures_by_hand() -> None:
     """
     fit = made_part("fit", 10, seed=0, d=4, n_presentations=2)
     test = hand_part("test", [0, 1, 2, 3], [4] * 4, np.zeros((4, 4)))
-    stub = Stub(named(1.0, 0.0, 0.0, 0.0, d=4))
-    found = task(fit, test, stub, torch.tensor([0, 1, 2, 0]), seed=4)
+    fitter = FixedFitter(named(1.0, 0.0, 0.0, 0.0, d=4))
+    found = task(fit, test, fitter, torch.tensor([0, 1, 2, 0]), seed=4)
     labels, one = control_slots(fit, 4), division(fit, 4)
     seen = rate((labels == 0).numpy()[one.seen])
     assert 0 < seen.value < 1
@@ -99,7 +99,7 @@ def test_figures_by_hand() -> None:
     assert found.unseen == rate((control_slots(test, 4) == 0).numpy())
     assert found.chance == 1 / 4
     # What was fitted, and what chose: control labels of rows that are not reported.
-    ((fitted, selected),) = stub.asked
+    ((fitted, selected),) = fitter.asked
     states = fit.state(*AT)
     assert torch.equal(fitted.states, states[torch.from_numpy(one.fit)])
     assert torch.equal(fitted.gold, labels[torch.from_numpy(one.fit)])
