@@ -9,11 +9,11 @@ import contextlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.native import run_native
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import (
     CaptureConfig,
     DatasetConfig,
@@ -68,18 +68,17 @@ def capture_of(cfg: TrainConfig, dataset: DatasetConfig) -> EvaluateConfig:
     return evaluation_of(cfg, evaluation, dataset)
 
 
-def run_quietly(cfg: EvaluateConfig, folder: Path, backend: HFBackend, world: Any = None) -> None:
+def run_quietly(cfg: EvaluateConfig, folder: Path, backend: HFBackend, world: World = ALONE) -> None:
     """`run_native` without its table, which is in its folder: the one that a training is about comes at the end.
 
     Args:
         cfg: the evaluation.
         folder: of the run.
         backend: the model of `cfg`.
-        world: the processes of this run, handed on to `run_native`; None is this one alone.
+        world: the processes of this run.
     """
-    shared = {} if world is None else {"world": world}
     with contextlib.redirect_stdout(io.StringIO()):
-        run_native(cfg, folder, backend=backend, **shared)
+        run_native(cfg, folder, backend=backend, world=world)
 
 
 def wanted_states(names: Sequence[str] | None, state: str) -> CaptureConfig:

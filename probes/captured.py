@@ -33,6 +33,7 @@ from probes.together import (
     require_enough,
     state_names,
 )
+from thinkgap.parallel import ALONE, World
 from thinkgap.presentation_names import CONTROL, is_order
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import ModeConfig, SharedItems, TrainConfig
@@ -90,12 +91,12 @@ class Captured:
         return self.fit, self.select, self.test
 
 
-def parts(cfg: TrainConfig, world: Any = None) -> Captured:
+def parts(cfg: TrainConfig, world: World = ALONE) -> Captured:
     """Find or compute what a training of linear probes reads, share it out, and check that it belongs together.
 
     Args:
         cfg: the training.
-        world: the processes of this training, see `captures.Captures`; None is this one alone.
+        world: the processes of this training.
 
     Raises:
         ThinkgapError: settings, data, runs or a model that cannot be used, items that two roles share, or too few.

@@ -22,6 +22,7 @@ from probes.runs import Run, open_run
 from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import ConfigError, StoreError
 from thinkgap.evaluation.prepare import load_model
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.store.atomic import disk_errors, write_text
 from thinkgap.types import Item
@@ -38,14 +39,14 @@ class Captures:
     Args:
         given: runs that are used beside captures, by folder, as their models describe themselves: another model is
             refused before it reads anything.
-        world: the processes of this training (`rank`, `size`, `is_first`, `barrier()`); None is this one alone.
+        world: the processes of this training.
         state: one that the training reads; a model without it is refused before it reads anything.
     """
 
     def __init__(
         self,
         given: Mapping[Path, Mapping[str, Any]] | None = None,
-        world: Any = None,
+        world: World = ALONE,
         state: str = FINAL_NORM,
     ) -> None:
         self.given, self.world, self.state = given or {}, world, state
@@ -84,20 +85,12 @@ class Captures:
                 return self._finished(folder, backend, {"sha256": digest, **facts})
         return self.get(cfg, items)  # loading brought a newer commit than the hub's cache held
 
-    @property
-    def _is_first(self) -> bool:
-        return self.world is None or self.world.is_first
-
-    def _wait(self) -> None:
-        if self.world is not None:
-            self.world.barrier()
-
     @contextlib.contextmanager
     def _alone(self, folder: Path) -> Iterator[None]:
         """Other trainings that want the same capture wait until it is finished."""
         from filelock import FileLock
 
-        if not self._is_first:
+        if not self.world.is_first:
             yield
             return
         with disk_errors(folder.parent):
@@ -107,24 +100,24 @@ class Captures:
 
     def _found(self, folder: Path) -> Run | None:
         """The finished capture in `folder`; what is of no more use is removed from there."""
-        run = _usable(folder) if self._is_first else None
-        if self._is_first and run is None and folder.exists():
+        run = _usable(folder) if self.world.is_first else None
+        if self.world.is_first and run is None and folder.exists():
             # Nothing is lost: the cells of an unfinished capture are in the store of cells.
             shutil.rmtree(folder)
-        self._wait()
+        self.world.barrier()
         there = (folder / CAPTURE_FILE).is_file()
-        self._wait()  # nobody writes before all have looked
+        self.world.barrier()  # nobody writes before all have looked
         return run or (open_run(folder) if there else None)
 
     def _finished(self, folder: Path, backend: HFBackend, facts: Mapping[str, Any]) -> Run:
         """The capture that was just computed, with what is kept beside it."""
-        self._wait()
+        self.world.barrier()
         run = open_run(folder)
-        if self._is_first:
+        if self.world.is_first:
             run.require_states()
             write_head_rows(folder, backend, run.manifest["conditions"])
             write_text(folder / CAPTURE_FILE, json.dumps(facts, indent=2, ensure_ascii=False))
-        self._wait()
+        self.world.barrier()
         return run
 
     def _checkpoint(self, cfg: EvaluateConfig) -> dict[str, Any] | None:

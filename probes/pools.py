@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from probes.capture_run import capture_of
 from probes.captures import Captures
@@ -16,6 +15,7 @@ from probes.runs import Run, items_of_run, open_run
 from probes.splits import first_items, share_out
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, DataError, StoreError
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import DatasetConfig, TrainConfig
 from thinkgap.types import Item
 
@@ -76,7 +76,7 @@ def open_pools(cfg: TrainConfig, pools: list[Pool]) -> list[FilledPool]:
     return opened
 
 
-def fill_pools(cfg: TrainConfig, opened: list[FilledPool], world: Any = None) -> list[FilledPool]:
+def fill_pools(cfg: TrainConfig, opened: list[FilledPool], world: World = ALONE) -> list[FilledPool]:
     """Find or make the runs that the model reads.
 
     Raises:

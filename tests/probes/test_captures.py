@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from thinkgap.backends.locate import Checkpoint
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError, StoreError
 from thinkgap.evaluation.native import run_native
+from thinkgap.parallel import World
 from thinkgap.schema import EvaluateConfig, ModelConfig, TrainConfig
 from thinkgap.types import Item
 
@@ -302,15 +303,11 @@ def test_what_cannot_be_captured(linear: Linear) -> None:
         Captures().get(*asked(linear("model=gpt_5_4", "dataset=toy_facts")))
 
 
-class World:
-    """A process of several, as a thread."""
+@dataclass(frozen=True)
+class ThreadOfTwo(World):
+    """One of two processes, as a thread."""
 
-    def __init__(self, rank: int, meeting: threading.Barrier) -> None:
-        self.rank, self.size, self.meeting = rank, meeting.parties, meeting
-
-    @property
-    def is_first(self) -> bool:
-        return self.rank == 0
+    meeting: threading.Barrier = field(default_factory=lambda: threading.Barrier(2))
 
     def barrier(self) -> None:
         self.meeting.wait(60)
@@ -337,7 +334,7 @@ def test_several_processes_make_a_capture_once(
         meeting = threading.Barrier(2)
 
         def work(rank: int) -> None:
-            found[rank] = Captures(world=World(rank, meeting)).get(*asked(cfg))
+            found[rank] = Captures(world=ThreadOfTwo(rank, 2, meeting=meeting)).get(*asked(cfg))
 
         threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
         for thread in threads:
