@@ -123,7 +123,7 @@ def _other_states(cfg: TrainConfig, captured: Captured, world: World) -> dict[st
     """States of the same items that controls read: without images, and of random weights."""
     others: dict[str, Parts | Missing] = {"text_only": captured.text_only or _NO_TEXT_ONLY}
     if cfg.probe.controls.random_weights:
-        others["random_weights"] = with_random_weights(cfg, captured, cfg.seed, world).parts
+        others["random_weights"] = with_random_weights(cfg, captured, cfg.seed, world)
     return others
 
 

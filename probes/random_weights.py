@@ -6,30 +6,34 @@ What a probe finds there is what the architecture and the tokens alone give away
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from omegaconf import OmegaConf
 
-from probes.capture_run import TEXT_ONLY, wanted_states
+from probes.capture_run import wanted_states
 from probes.captured import Captured
 from probes.captures import Captures
-from probes.head_rows import read_head_rows
 from probes.part import Part
 from probes.reader import read_from, reader_of
 from probes.runs import Run
 from thinkgap.data import load_dataset_items
 from thinkgap.errors import ConfigError
+from thinkgap.parallel import ALONE, World
 from thinkgap.schema import EvaluateConfig, EvaluationConfig, LoggerConfig, ModelConfig, TrainConfig
 
 
-def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: Any = None) -> Captured:
-    """The same parts, captured with `model.random_weights=seed`; found again as any capture is.
+def with_random_weights(
+    cfg: TrainConfig, captured: Captured, seed: int, world: World = ALONE
+) -> tuple[Part, Part, Part]:
+    """The same rows with the state `probe.state` of `model.random_weights=seed`; found again as any capture is.
 
     Args:
         cfg: the training; its model gives the architecture.
         captured: of the trained weights.
         seed: of the random ones.
-        world: the processes of this training; None is this one alone.
+        world: the processes of this training.
+
+    Returns:
+        Fit, select and test, with this one state.
 
     Raises:
         ThinkgapError: a model that cannot be loaded so, or is another one than that of a given run, or a data set of a
@@ -37,32 +41,18 @@ def with_random_weights(cfg: TrainConfig, captured: Captured, seed: int, world: 
     """
     model = replace(cfg.model, random_weights=seed)
     captures = Captures(world=world)
-    every = (*captured.parts, *(captured.text_only or ()))
-    text_only = captured.text_only is not None
     again: dict[str, Run] = {}
-    for run in {str(run.folder): run for part in every for run in reader_of(part).runs}.values():
-        asked = _asked(cfg, run, model, captured.fit.names, text_only)
+    for run in {str(run.folder): run for part in captured.parts for run in reader_of(part).runs}.values():
+        asked = _asked(cfg, run, model)
         items = load_dataset_items(asked.dataset).items
         again[str(run.folder)] = captures.get(asked, items)
         _require_architecture(cfg, run, again[str(run.folder)])
 
     def read(part: Part) -> Part:
-        return read_from(part, [again[str(run.folder)] for run in reader_of(part).runs])
+        found = read_from(part, [again[str(run.folder)] for run in reader_of(part).runs])
+        return replace(found, names=(cfg.probe.state,))
 
-    fit, select, test = map(read, captured.parts)
-    others = tuple(map(read, captured.text_only or ()))
-    tested = reader_of(test).runs[0]
-    head_rows = [one for run in again.values() if (one := read_head_rows(run.folder)) is not None]
-    return replace(
-        captured,
-        fit=fit,
-        select=select,
-        test=test,
-        text_only=(others[0], others[1], others[2]) if text_only else None,
-        head_rows=max(head_rows, key=lambda one: len(one.token_ids), default=None),
-        model=tested.manifest["model"],
-        manifests={str(run.folder): run.manifest for run in again.values()},
-    )
+    return read(captured.fit), read(captured.select), read(captured.test)
 
 
 def _require_architecture(cfg: TrainConfig, run: Run, random: Run) -> None:
@@ -76,16 +66,15 @@ def _require_architecture(cfg: TrainConfig, run: Run, random: Run) -> None:
             )
 
 
-def _asked(cfg: TrainConfig, run: Run, model: ModelConfig, names: tuple[str, ...], text_only: bool) -> EvaluateConfig:
-    """The evaluation that `run` was, so far as it made rows and states, with another model."""
+def _asked(cfg: TrainConfig, run: Run, model: ModelConfig) -> EvaluateConfig:
+    """The evaluation that `run` was, so far as it made rows and the state that is read, with another model."""
     stored = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(EvaluateConfig), run.manifest["config"]))
     assert isinstance(stored, EvaluateConfig)
     orders = replace(stored.evaluation.permutation, label_sets=[], factorial=0)
     evaluation = EvaluationConfig(
         permutations=stored.evaluation.permutations,
         permutation=orders,
-        controls=[TEXT_ONLY] if text_only else [],
-        capture=wanted_states(names, names[-1]),
+        capture=wanted_states([cfg.probe.state], cfg.probe.state),
     )
     return replace(
         stored,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,19 +35,19 @@ def rows(part: Part) -> list[tuple[str, str]]:
     return list(zip(part.item_id.tolist(), part.presentation.tolist(), strict=True))
 
 
-def check_against_runs(captured: Captured) -> None:
+def check_against_runs(made: Sequence[Part], *names: str) -> None:
     """Every value of every part is what the records and states of its run say of that row."""
-    for part in captured.parts:
+    for part in made:
         for run in reader_of(part).runs:
             records = {record.key[:3]: record for record in read_records(run.folder)}
             for condition in part.conditions:
-                stored = features_of_run(run.folder, ["layer_1", "final_norm"], condition)
+                stored = features_of_run(run.folder, names, condition)
                 keys = zip(*(stored.rows[name].to_pylist() for name in ("item_id", "presentation")), strict=True)
                 at = {key: row for row, key in enumerate(keys)}
                 places = [row for row, key in enumerate(rows(part)) if key in at]
                 own = part.chosen(places)
                 picked = [at[key] for key in rows(own)]
-                assert torch.equal(own.states(condition, ["layer_1", "final_norm"]), stored.states[picked].float())
+                assert torch.equal(own.states(condition, names), stored.states[picked].float())
                 for row, key in enumerate(rows(own)):
                     record = records[(*key, condition)]
                     assert (own.gold[row], own.k[row]) == (record.gold_slot, record.k)
@@ -63,7 +63,7 @@ def test_each_role_reads_its_split(linear: Linear, tmp_path: Path) -> None:
         assert Counter(part.presentation.tolist()) == {"identity": 12, "permutation_1": 12}
         assert part.conditions == ("direct", "let_me_think")
         assert part.names == ("embeddings", "layer_0", "layer_1", "layer_2", "final_norm")
-    check_against_runs(captured)
+    check_against_runs(captured.parts, "layer_1", "final_norm")
     assert captured.text_only is None
     assert (captured.notes, captured.dropped) == ((), {})
     assert [one["name"] for one in captured.conditions] == ["direct", "let_me_think"]
@@ -114,7 +114,7 @@ def test_a_pool_is_shared_out_by_group(linear: Linear, tmp_path: Path) -> None:
     assert len(of_group) == 20
     assert all(len(roles) == 1 for roles in of_group.values())
     assert all(len(part) for part in captured.parts)
-    check_against_runs(captured)
+    check_against_runs(captured.parts, "layer_1", "final_norm")
     (folder,) = captured.manifests
     cut = parts(linear(*overrides, "probe.examples=5", "probe.select_examples=3"))
     assert [part.n_questions for part in cut.parts] == [5, 3, captured.test.n_questions]
@@ -198,7 +198,7 @@ def test_runs_by_hand_need_no_model(
     assert set(captured.manifests) == {str(folder) for folder in folders.values()}
     assert captured.head_rows is None
     assert captured.notes == ("The model's own rows for labels were not kept beside these runs.",)
-    check_against_runs(captured)
+    check_against_runs(captured.parts, "layer_1", "final_norm")
 
 
 def test_items_that_could_not_be_read_are_counted() -> None:
@@ -221,7 +221,7 @@ def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tm
     assert captured.test.n_questions == 12
     assert captured.head_rows is not None, "of the capture of the test split"
     assert captured.splits["fit"].source == str(folder)
-    check_against_runs(captured)
+    check_against_runs(captured.parts, "layer_1", "final_norm")
 
 
 def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
@@ -366,16 +366,18 @@ def test_the_same_parts_under_random_weights(
     captured = parts(cfg)
     other = with_random_weights(cfg, captured, 5)
     assert seeds == [None, 5], "one load for all captures of a model"
-    for own, same in zip(other.parts, captured.parts, strict=True):
+    for own, same in zip(other, captured.parts, strict=True):
         assert rows(own) == rows(same)
         assert torch.equal(own.gold, same.gold)
-        assert own.names == same.names
+        assert own.names == ("final_norm",), "what the control reads"
         assert not torch.allclose(own.state("direct", "final_norm"), same.state("direct", "final_norm"), atol=1e-2)
-    check_against_runs(other)
-    assert set(other.manifests).isdisjoint(captured.manifests)
+    check_against_runs(other, "final_norm")
+    runs = {run.folder: run for part in other for run in reader_of(part).runs}
+    assert set(map(str, runs)).isdisjoint(captured.manifests)
+    assert all(run.states == ("final_norm",) for run in runs.values())
     no_model(monkeypatch)
     again = with_random_weights(cfg, captured, 5)
-    assert torch.equal(again.test.state("direct", "layer_1"), other.test.state("direct", "layer_1"))
+    assert torch.equal(again[2].state("direct", "final_norm"), other[2].state("direct", "final_norm"))
 
 
 def test_random_weights_of_another_model_than_a_given_run_are_refused(
