@@ -10,7 +10,6 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from probes.linear_settings import check_linear
 from probes.part import Part
 from probes.random_weights import with_random_weights
 from probes.tables import ProbeReport
+from probes.tracked import tracked
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.parallel import ALONE, World
@@ -38,7 +38,6 @@ from thinkgap.store.manifest import library_versions
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
-from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +65,8 @@ def run_linear(cfg: TrainConfig, folder: Path, group: str | None = None, world: 
     quiet_libraries()
     check_linear(cfg)
     started = datetime.now(UTC)
-    with _tracked(cfg, folder, group, world) as tracker, _held(folder, world):
+    held = RunFolder(folder).held() if world.is_first else contextlib.nullcontext()
+    with tracked(cfg, folder, group, cfg.probe.solver.name, world) as tracker, held:
         captured = parts(cfg, world)
         others = _other_states(cfg, captured, world)
         if world.is_first:
@@ -88,35 +88,6 @@ def run_linear(cfg: TrainConfig, folder: Path, group: str | None = None, world: 
             return None
         finished = Finished(captured, fitted, best_places(fitted, trained))
         return report_linear(cfg, finished, folder, tracker, started)
-
-
-@contextlib.contextmanager
-def _held(folder: Path, world: World) -> Iterator[None]:
-    """The folder is locked by the first process for all."""
-    if not world.is_first:
-        yield
-        return
-    with RunFolder(folder).held():
-        yield
-
-
-@contextlib.contextmanager
-def _tracked(cfg: TrainConfig, folder: Path, group: str | None, world: World) -> Iterator[WandbTracker]:
-    """A W&B run in the first process, nothing in the others."""
-    if not world.is_first:
-        yield WandbTracker()
-        return
-    kind = cfg.probe.kind.name
-    with wandb_run(
-        cfg.logger,
-        config=plain(dataclasses.asdict(cfg)),
-        name=f"{kind}-{cfg.model.name}-{folder.name}",
-        group=group,
-        job_type="probe",
-        tags=[cfg.model.name, cfg.dataset.name, kind, cfg.probe.solver.name, *cfg.trigger.conditions],
-        folder=folder,
-    ) as tracker:
-        yield tracker
 
 
 def _other_states(cfg: TrainConfig, captured: Captured, world: World) -> dict[str, Parts | Missing]:

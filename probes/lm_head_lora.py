@@ -23,7 +23,8 @@ from probes.head import adapted, readings, save_adapter
 from probes.lm_head_ready import Ready, check_settings, lora_fingerprint, make_ready
 from probes.lm_head_sheet import PREFIX, lora_sheet, sentence
 from probes.targets import adapter_loss, label_table
-from thinkgap.evaluation.predict import make_trainer, quiet_libraries
+from probes.tracked import tracked
+from thinkgap.evaluation.predict import device_of, quiet_libraries
 from thinkgap.readouts.frames import NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
@@ -35,10 +36,9 @@ from thinkgap.scoring.vocabulary import reasoning_tokens
 from thinkgap.store.atomic import write_text
 from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.store.records import facts_of, read_records, read_run
-from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
-from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
+from thinkgap.tracking.wandb_run import WandbTracker
 from thinkgap.types import Record
 
 log = logging.getLogger(__name__)
@@ -56,16 +56,7 @@ def run_lm_head_lora(cfg: TrainConfig, folder: Path, group: str | None = None) -
     setup_logging()
     quiet_libraries()
     check_settings(cfg)
-    kind = cfg.probe.kind.name
-    with wandb_run(
-        cfg.logger,
-        config=plain(dataclasses.asdict(cfg)),
-        name=f"{kind}-{cfg.model.name}-{folder.name}",
-        group=group,
-        job_type="probe",
-        tags=[cfg.model.name, cfg.dataset.name, kind, cfg.trigger.placement.name, *cfg.trigger.conditions],
-        folder=folder,
-    ) as tracker:
+    with tracked(cfg, folder, group, cfg.trigger.placement.name) as tracker:
         run = RunFolder(folder)
         with run.held():
             ready = make_ready(cfg, folder)
@@ -136,7 +127,7 @@ def _adapter(
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     about = {"rows": len(rows.records), "parameters": trained, "seconds": seconds, "losses": losses}
     write_text(folder / _TRAINING, json.dumps(about, indent=1) + "\n")
-    return adapter_records(ready, model, condition, make_trainer(cfg.trainer).strategy.root_device)
+    return adapter_records(ready, model, condition, device_of(cfg.trainer))
 
 
 def adapter_records(ready: Ready, model: Any, condition: str, device: torch.device) -> list[Record]:
