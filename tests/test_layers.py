@@ -11,6 +11,7 @@ from tests.conftest import ROOT
 
 LAYERS = (
     "thinkgap.errors",
+    "thinkgap.printable",
     "thinkgap.cli_datasets",
     "thinkgap.cli",
     "thinkgap.types",

@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from thinkgap.cli_datasets import several_datasets
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
+from thinkgap.printable import printable
 
 Config = TypeVar("Config")
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -30,6 +31,8 @@ _NOT_SETTINGS = {"experiment", "local"}
 """Groups that set others and have no settings of their own."""
 _SWEEP = re.compile(r"(choice|glob|range|shuffle|sort|extend_list)\(.*\)")
 """Hydra's functions of option names; it checks those itself."""
+_LINES = "\n\t"
+"""What messages are laid out with."""
 _SPLITS = {"probe.fit", "probe.select", "probe.test"}
 _SPECIAL = re.compile(r"[\[\]+]")
 """What names of splits hold (`train[image]`, `dev+validation`) that Hydra would read as its own."""
@@ -148,7 +151,7 @@ def exit_code(job: Callable[[], object]) -> int:
     try:
         job()
     except ThinkgapError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error), kept=_LINES)}", file=sys.stderr)
         return 1
     return 0
 
@@ -202,7 +205,7 @@ def run_job(
         if sweep is None:
             raise SystemExit(1) from None
         # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
-        raise CompactHydraException(str(error)) from None
+        raise CompactHydraException(printable(str(error), kept=_LINES)) from None
 
 
 def check_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,29 @@ def test_rows_of_a_file_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     assert "did you mean 'open'" in bad["reason"]
     with pytest.raises(ConfigError, match=r"responses=.*nowhere\.jsonl: No such file"):
         run_no_thinking(from_file(tmp_path / "nowhere.jsonl"), tmp_path / "none")
+
+
+def test_what_a_file_holds_cannot_command_the_terminal_or_break_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "a|b\\|`<b>\x1b[31m\x9b1m\x07\r\n# c\u202e"
+    row = {"question": evil, "gold": "7", "space": "open", "response": f"{evil} \\boxed{{7}}", "id": evil}
+    row |= dict.fromkeys(("dataset", "mode", "model", "subject", "finish_reason", "extra" + evil), evil)
+    bad = row | {"space": "mcq", "options": ["x", "y"], "gold": evil}
+    file = items_file(tmp_path / "mine.jsonl", [row, row, bad, row | {"id": "other", "model": "m\ud800"}])
+    sheets, rows, manifest = started(from_file(file), tmp_path / "run")
+    assert len(rows) == 1
+    assert len(manifest["bad_rows"]) == 3
+    # What is kept is kept as it came; what is shown has every character of it that a terminal shows.
+    assert rows[0]["model"] == evil
+    printed = capsys.readouterr()
+    shown = [*printed.out.splitlines(), *printed.err.splitlines()]
+    shown += (tmp_path / "run" / "no_thinking.md").read_text(encoding="utf-8").split("\n")
+    assert all(line.isprintable() for line in shown)
+    assert not any(line.startswith("# c") for line in shown)
+    (line,) = [line for line in shown[: len(printed.out.splitlines())] if line.startswith("| a")][:1]
+    unescaped = re.findall(r"(?<!\\)(?:\\\\)*\|", line)
+    assert len(unescaped) == len(sheets["nothinking"].columns) + 1
 
 
 def test_an_offline_wandb_run_holds_tables_and_responses(tmp_path: Path) -> None:

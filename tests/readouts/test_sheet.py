@@ -42,6 +42,16 @@ def test_text() -> None:
     ]
 
 
+def test_texts_keep_to_their_cell_and_command_no_terminal() -> None:
+    rows = tuple(
+        (text,) for text in ("\x1b[31mred\x1b[0m", "a\r\nb\u2028c", "\u202eright", "\x9b1m", "é ½", r"a\|b\\|c")
+    )
+    lines = sheet_markdown(Sheet("toy", "Toy", (Column("name", "name", "text"),), rows)).splitlines()
+    cells = [line[2:-2].rstrip() for line in lines[4:]]
+    # A backslash before a bar is doubled, as it would escape the backslash that escapes the bar.
+    assert cells == [r"\x1b[31mred\x1b[0m", r"a\r\nb\u2028c", r"\u202eright", r"\x9b1m", "é ½", r"a\\\|b\\\\\|c"]
+
+
 def test_plain_rows_have_the_same_keys_and_full_precision() -> None:
     rows = sheet_dicts(SHEET)
     assert len({tuple(row) for row in rows}) == 1

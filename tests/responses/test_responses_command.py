@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from tests.conftest import ROOT
-from thinkgap.responses.__main__ import check, main, printable
+from thinkgap.printable import printable
+from thinkgap.responses.__main__ import check, main
 
 REQUIRED = Path(os.environ.get("THINKGAP_SHARED", ROOT.parent / "shared")) / "cases" / "extraction.jsonl"
 BOX = {"id": "box", "space": "mcq", "content": "So \\boxed{C}.", "expect": {"status": "ok", "answer": "C"}}

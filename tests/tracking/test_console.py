@@ -45,6 +45,17 @@ def test_one_console_handler_however_often_it_is_called(
     assert (tmp_path / "evaluate.log").read_text() == shown.err
 
 
+def test_a_message_cannot_command_the_terminal(
+    root_logger: logging.Logger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root_logger.handlers[:] = [logging.FileHandler(tmp_path / "evaluate.log")]
+    setup_logging()
+    logging.getLogger("thinkgap.x").warning("row %s\n\tof 2: é", "\x1b]0;title\x07\x9b31m\u202e\rname")
+    shown = capsys.readouterr().err
+    assert shown.endswith("thinkgap.x: row \\x1b]0;title\\x07\\x9b31m\\u202e\\rname\n\tof 2: é\n")
+    assert (tmp_path / "evaluate.log").read_text(encoding="utf-8") == shown
+
+
 def test_third_parties_and_other_ranks_only_warn(root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]):
     setup_logging()
     logging.getLogger("httpx.client").info("chatter")

@@ -15,7 +15,9 @@ from typing import Any
 
 from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.data.present import identity
+from thinkgap.data.rows import BadRow
 from thinkgap.errors import ConfigError
+from thinkgap.printable import printable
 from thinkgap.prompts.assemble import inertia_lines
 from thinkgap.schema import EvaluateConfig
 from thinkgap.types import Answered, Condition, Presentation, Question
@@ -58,10 +60,16 @@ def tell_rows(loaded: LoadedDataset) -> None:
     """Log what became of the rows that are no items."""
     for note in loaded.notes:
         log.info(note)
-    for bad in loaded.bad[:_SHOWN]:
-        log.warning("row %s is skipped: %s", bad.id, bad.reason)
-    if len(loaded.bad) > _SHOWN:
-        log.warning("and %d more rows; all are in the manifest", len(loaded.bad) - _SHOWN)
+    tell_bad(loaded.bad)
+
+
+def tell_bad(rows: Sequence[BadRow]) -> None:
+    """Warn of the first rows that cannot be used."""
+    for bad in rows[:_SHOWN]:
+        # On one line, whatever the id is: a line end in it would make a line of the log.
+        log.warning("row %s is skipped: %s", printable(bad.id), printable(bad.reason))
+    if len(rows) > _SHOWN:
+        log.warning("and %d more rows; all are in the manifest", len(rows) - _SHOWN)
 
 
 def presentations_of(loaded: Loaded) -> dict[str, list[Presentation]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkgap.errors import ConfigError
-from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets
+from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets, tell_bad
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.importers import load_responses
@@ -35,11 +34,8 @@ from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
-log = logging.getLogger(__name__)
-
 PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces")
 """Sheets that a run prints; all are in its folder."""
-_SHOWN = 5
 _TABLE_ROWS = 10_000
 """Responses in the W&B table."""
 
@@ -126,8 +122,7 @@ def _estimate(cfg: EvaluateConfig, folder: Path) -> Sheet:
 
 def _read(path: str) -> Asked:
     imported = load_responses(path)
-    for bad in imported.bad[:_SHOWN]:
-        log.warning("row %s is left out: %s", bad.id, bad.reason)
+    tell_bad(imported.bad)
     notes = [*imported.notes]
     if imported.bad:
         notes.append(f"{len(imported.bad)} rows of {Path(path).name} could not be used; the manifest lists them.")

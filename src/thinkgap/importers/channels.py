@@ -16,6 +16,8 @@ from thinkgap.types import Response
 
 _TEXT_CHANNELS = ("reasoning", "reasoning_content")
 _DETAILS = "reasoning_details"
+_MOST = 1 << 63
+"""Beyond what a count in a file of results can be."""
 
 
 def response_of(row: Row, model: str) -> Response:
@@ -33,12 +35,12 @@ def response_of(row: Row, model: str) -> Response:
         content=verbatim(row, "response"),
         reasoning=joined([*(channels.get(name, "") for name in _TEXT_CHANNELS), _blocks(texts), _blocks(summaries)]),
         channels=channels,
-        finish_reason=row.text("finish_reason"),
+        finish_reason=readable(row.text("finish_reason"), "'finish_reason'"),
         refusal=verbatim(row, "refusal"),
         prompt_tokens=_count(usage, "prompt_tokens", "input_tokens"),
         completion_tokens=_count(usage, "completion_tokens", "output_tokens"),
         reasoning_tokens=_reasoning_tokens(usage),
-        model=row.text("model") or model,
+        model=readable(row.text("model"), "'model'") or model,
     )
 
 
@@ -98,7 +100,7 @@ def _count(usage: Mapping[str, Any], *keys: str) -> int | None:
         # Parquet files of pandas keep whole numbers with gaps as floats, and the gaps as NaN.
         if value is None or value != value:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST or value % 1:
             raise RowError(f"'usage.{key}' is {value!r:.40}, not a number of tokens")
         return int(value)
     return None

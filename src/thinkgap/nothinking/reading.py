@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from thinkgap.nothinking.correct import Equal, is_correct
 from thinkgap.responses import Extraction, Rule, split_reasoning
-from thinkgap.responses.answered import is_refused, read_answered, read_loosely
+from thinkgap.responses.answered import is_refused, read_answered
 from thinkgap.responses.boxes import find_answer_box
 from thinkgap.responses.channels import as_list, each_once, is_encrypted, reasoning_texts
 from thinkgap.responses.finish import is_cut, is_filtered
+from thinkgap.responses.permissive import permissive_of
 from thinkgap.types import Answered, ResponseStatus, Thinking
 
 
@@ -114,13 +115,12 @@ def read(answered: Answered, *, equal: Equal | None = None, read_swapped: bool =
     shown = bool(channels or inline)
     unseen = bool(response.reasoning_tokens) or is_encrypted(response)
     swapped = "channel_swap" in found.flags
-    asked = answered
     if swapped and read_swapped:
-        asked = replace(answered, response=replace(response, content="\n".join(channels), reasoning="", channels={}))
-        found, channels = read_answered(asked), []
+        content = replace(response, content="\n".join(channels), reasoning="", channels={})
+        found, channels = read_answered(replace(answered, response=content)), []
     reasoning = each_once([*channels, *inline])
     visible = [found.trace] if found.trace and not _is_among(found.trace, reasoning) else []
-    loose = found.answer if found.answer is not None else read_loosely(asked)
+    loose = permissive_of(found, answered.question.space, answered.question.labels)
     correct, correct_loose, undecided, undecided_loose = _judged(answered, found.answer, loose, equal)
     return ResponseReading(
         status=found.status,

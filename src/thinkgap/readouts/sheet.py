@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from thinkgap.metrics import Estimate
+from thinkgap.printable import printable
 from thinkgap.readouts.in_short import mass_text
 from thinkgap.readouts.table_text import Notes, grid
 
@@ -115,8 +116,8 @@ def _text(cell: Cell, form: Format, notes: Notes) -> str:
     if isinstance(cell, Missing):
         return notes.missing(cell.reason)
     if isinstance(cell, str):
-        # A token's text may hold anything; a line break would end the row.
-        return cell.replace("\n", "\\n").replace("\r", "\\r")
+        # Tokens, and names that files of responses give, may hold anything; a line break would end the row.
+        return printable(cell)
     if isinstance(cell, Estimate):
         if not cell.n:
             return notes.missing("no rows")

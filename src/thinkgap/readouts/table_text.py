@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from thinkgap.metrics import Estimate
@@ -16,6 +17,7 @@ from thinkgap.metrics.intervals import MISSING
 from thinkgap.readouts.in_short import in_short, mass_text
 from thinkgap.readouts.table import Row, Table
 
+_BAR = re.compile(r"(\\*)\|")
 _FEW_GROUPS = 30
 """Below this many groups, a note says that the clustered intervals are rough."""
 
@@ -185,7 +187,8 @@ def _general(table: Table) -> list[str]:
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
     """Markdown table; the first `left` columns are flush left, the others flush right."""
-    cells = [[text.replace("|", "\\|") for text in row] for row in (header, *rows)]
+    # A backslash right before a bar would escape the one that escapes the bar.
+    cells = [[_BAR.sub(r"\1\1\\|", text) for text in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
 
     def line(row: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from thinkgap.importers import FORMATS, load_responses
 from thinkgap.importers.build import SPACES
 from thinkgap.importers.text import as_utf8, json_lines, read_file
 from thinkgap.nothinking.equality import MathEquality
+from thinkgap.printable import printable
 from thinkgap.responses.answered import read_answered
 from thinkgap.responses.cases import Case, Equal, parse_case, run_case
 from thinkgap.store.atomic import write_parquet, write_text
@@ -140,11 +141,6 @@ def row_of(answered: Answered) -> dict[str, Any]:
         "reasoning": reasoning,
         "finish_reason": response.finish_reason,
     }
-
-
-def printable(text: str) -> str:
-    r"""`text` on one line for a terminal: what a terminal may obey, or cannot show, becomes `\n`, `\x1b`, `\u202e`."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _cases(file: Path) -> list[tuple[str, Case]]:

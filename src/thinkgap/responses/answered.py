@@ -10,7 +10,6 @@ from dataclasses import replace
 from thinkgap.responses.channels import reasoning_texts
 from thinkgap.responses.extract import Extraction, extract
 from thinkgap.responses.finish import is_cut, is_filtered, is_refusal
-from thinkgap.responses.permissive import permissive
 from thinkgap.types import Answered, Response, Thinking
 
 _OFF_MODE = "think_off"
@@ -37,7 +36,8 @@ def read_answered(answered: Answered) -> Extraction:
         labels=question.labels,
         options=question.options,
         mode=_mode(answered),
-        truncated=is_broken_off(response),
+        # A filter, too, ends a response that might have been longer.
+        truncated=is_cut(response.finish_reason) or is_filtered(response.finish_reason),
         reasoning="\n".join(reasoning_texts(response)) if swappable else "",
     )
     if read.answer is not None:
@@ -45,24 +45,6 @@ def read_answered(answered: Answered) -> Extraction:
     if is_filtered(response.finish_reason):
         return replace(read, status="content_filtered")
     return replace(read, status="refused") if refused else read
-
-
-def read_loosely(answered: Answered) -> str | None:
-    """What `permissive` takes for the answer of one response."""
-    question, response = answered.question, answered.response
-    return permissive(
-        response.content,
-        question.space,
-        labels=question.labels,
-        options=question.options,
-        mode=_mode(answered),
-        truncated=is_broken_off(response),
-    )
-
-
-def is_broken_off(response: Response) -> bool:
-    """Whether a limit or a filter ended the response, so that it may have been longer."""
-    return is_cut(response.finish_reason) or is_filtered(response.finish_reason)
 
 
 def is_refused(response: Response) -> bool:

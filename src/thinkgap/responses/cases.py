@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from thinkgap.errors import ConfigError, RowError, nearest
-from thinkgap.responses.answered import read_answered, read_loosely
+from thinkgap.responses.answered import read_answered
+from thinkgap.responses.permissive import permissive_of
 from thinkgap.types import Answered, AnswerSpace, Question, Response, ResponseStatus, Thinking
 
 Equal = Callable[[str, str], bool]
@@ -117,9 +118,9 @@ def run_case(case: Case, equal: Equal) -> list[Difference]:
     Raises:
         RowError: labels or options that the extractor refuses.
     """
+    question = case.answered.question
     try:
         read = read_answered(case.answered)
-        second = read_loosely(case.answered)
     except ConfigError as error:
         raise RowError(str(error)) from None
     found: dict[str, object] = {
@@ -132,11 +133,11 @@ def run_case(case: Case, equal: Equal) -> list[Difference]:
         "trace_nonempty": bool(read.trace),
         "post_nonempty": bool(read.post),
         "reasoning_nonempty": bool(read.reasoning),
-        "permissive": second,
+        "permissive": permissive_of(read, question.space, question.labels),
     }
     found.update((flag, flag in read.flags) for flag in FLAGS)
     if "equal" in case.expect:
-        found["equal"] = read.answer is not None and equal(read.answer, case.answered.question.answer)
+        found["equal"] = read.answer is not None and equal(read.answer, question.answer)
     return [
         Difference(field, expected, found[field])
         for field, expected in case.expect.items()

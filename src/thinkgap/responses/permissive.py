@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from thinkgap.responses.extract import extract
+from thinkgap.responses.extract import Extraction, extract
 from thinkgap.responses.labels import labels_of
-from thinkgap.responses.normalise import normalise, split_reasoning
+from thinkgap.responses.normalise import split_reasoning
 from thinkgap.types import AnswerSpace
 
 _NUMBER = re.compile(r"-?\d(?:[\d,]*\d)?(?:\.\d+)?")
@@ -34,10 +34,21 @@ def permissive(
     Raises:
         ConfigError: as for `extract`.
     """
-    strict = extract(content, space, labels=labels, options=options, mode=mode, truncated=truncated)
-    if strict.answer is not None:
-        return strict.answer
-    visible = split_reasoning(normalise(content)).visible
+    found = extract(content, space, labels=labels, options=options, mode=mode, truncated=truncated)
+    return permissive_of(found, space, labels)
+
+
+def permissive_of(read: Extraction, space: AnswerSpace, labels: Sequence[str] = ()) -> str | None:
+    """`permissive` of a reply that is read already.
+
+    Args:
+        read: what `extract` says of the reply.
+        space: as for `extract`, and so is the next.
+        labels: the labels that were shown.
+    """
+    if read.answer is not None:
+        return read.answer
+    visible = split_reasoning(read.text).visible
     if space == "mcq":
         known = labels_of(tuple(labels))
         found = known.isolated(visible)

@@ -10,6 +10,8 @@ import sys
 
 from tqdm import tqdm
 
+from thinkgap.printable import printable
+
 FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 TIME_FORMAT = "%H:%M:%S"
 QUIET = (
@@ -37,6 +39,14 @@ QUIET = (
 """Loggers of third parties that only pass warnings."""
 
 
+class PlainFormatter(logging.Formatter):
+    """Spells out what a terminal would obey: messages quote rows and replies, which may hold escape sequences."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One record as text; line ends and tabs stay, for tracebacks."""
+        return printable(super().format(record), kept="\n\t")
+
+
 class ProgressHandler(logging.StreamHandler):
     """Writes to stderr without tearing a progress bar that is on screen."""
 
@@ -60,7 +70,7 @@ def setup_logging(level: int = logging.INFO, rank: int = 0) -> None:
             each such line tells the number.
     """
     root = logging.getLogger()
-    formatter = logging.Formatter(FORMAT if rank == 0 else f"rank {rank}: {FORMAT}", TIME_FORMAT)
+    formatter = PlainFormatter(FORMAT if rank == 0 else f"rank {rank}: {FORMAT}", TIME_FORMAT)
     for handler in list(root.handlers):
         if type(handler) in (logging.StreamHandler, ProgressHandler):
             root.removeHandler(handler)
