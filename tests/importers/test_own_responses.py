@@ -12,25 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.importers.rows import GOOD, MCQ, OPEN, one
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.importers import load_responses
 from thinkgap.types import Answered, Question, Response, Thinking
-
-MCQ = {
-    "id": "q1",
-    "question": "Which gas do plants take in?",
-    "options": ["oxygen", "carbon dioxide"],
-    "gold": "B",
-    "space": "mcq",
-    "response": "\\boxed{B}",
-}
-OPEN = {"id": "q2", "question": "How many legs do three spiders have?", "gold": "24", "space": "open", "response": "24"}
-GOOD = {"id": "good", "question": "Is ice cold?", "gold": True, "space": "bool", "response": "yes"}
-
-
-def one(lines: Callable[..., Path], row: dict[str, Any], **settings: Any) -> Answered:
-    (answered,) = load_responses(lines([row]), **settings).answered
-    return answered
 
 
 def reason(lines: Callable[..., Path], row: dict[str, Any] | str, **settings: Any) -> str:

@@ -6,24 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.importers.rows import MCQ, OPEN, one
 from thinkgap.importers import load_responses
-from thinkgap.types import Answered, Thinking
-
-MCQ = {
-    "id": "q1",
-    "question": "Which gas do plants take in?",
-    "options": ["oxygen", "carbon dioxide"],
-    "gold": "B",
-    "space": "mcq",
-    "response": "\\boxed{B}",
-}
-OPEN = {"id": "q2", "question": "How many legs do three spiders have?", "gold": "24", "space": "open", "response": "24"}
-GOOD = {"id": "good", "question": "Is ice cold?", "gold": True, "space": "bool", "response": "yes"}
-
-
-def one(lines: Callable[..., Path], row: dict[str, Any], **settings: Any) -> Answered:
-    (answered,) = load_responses(lines([row]), **settings).answered
-    return answered
+from thinkgap.types import Thinking
 
 
 def test_what_rows_do_not_say_is_taken_from_the_call(lines: Callable[..., Path]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from thinkgap.errors import DataError
@@ -57,7 +58,6 @@ def test_a_request_without_reply_is_a_bad_row(files: Path) -> None:
 
 
 def test_an_excel_sheet_gives_what_the_text_gives(files: Path) -> None:
-    pytest.importorskip("openpyxl")
     excel, text = load_responses(files / "model_own.xlsx"), load_responses(files / "model_own.tsv")
     assert excel.answered == text.answered
     assert [bad.reason for bad in excel.bad] == ["row 6: no reply came: 'Failed to obtain answer via API.'"]
@@ -77,7 +77,6 @@ def test_without_openpyxl_the_way_out_is_named(files: Path, monkeypatch: pytest.
 
 
 def test_a_cell_that_is_full_has_lost_the_end_of_its_reply(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (HEADER, (1, "Which?", 2, 2.5, "A", "x" * 32_767), (2.0, "Which?", 2.0, 3, "A", None)):
         book.active.append(row)

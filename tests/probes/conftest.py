@@ -18,6 +18,19 @@ def own_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKGAP_CAPTURES", str(tmp_path / "captures"))
 
 
+@pytest.fixture(scope="session")
+def captures_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of captures and their cells, one for all tests that share them."""
+    return tmp_path_factory.mktemp("captured")
+
+
+@pytest.fixture
+def shared_captures(own_cells: None, own_captures: None, captures_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test has captured the next one finds: for tests of what is made of states, not of how they are read."""
+    monkeypatch.setenv("THINKGAP_CELLS", str(captures_root / "cells"))
+    monkeypatch.setenv("THINKGAP_CAPTURES", str(captures_root / "captures"))
+
+
 @pytest.fixture
 def config(tiny_model: Callable[[str], Path]) -> Callable[..., TrainConfig]:
     """`config(*overrides, family=)`: a training of a tiny model on 16 generated items, reported on 12."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from thinkgap.errors import ConfigError, StoreError
 from thinkgap.schema import TrainConfig
 from thinkgap.store.manifest import read_manifest
 
+pytestmark = pytest.mark.usefixtures("shared_captures")
 Linear = Callable[..., TrainConfig]
 SMALL = ["probe.controls.mdl=false", "probe.controls.capacity=false", "probe.controls.learning_curve=false"]
 QUICK = [*SMALL, "probe.epochs=3", "probe.batch_size=8", "trainer=cpu", "probe.exact.penalties=[0.01,1.0]"]
@@ -38,6 +40,28 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
     assert names <= {Path(name).name for name in found}
     return found
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Path]:
+    """Folders of finished runs, by solver."""
+    return {}
+
+
+@pytest.fixture
+def whole(
+    linear: Linear, shared_captures: None, runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """`whole(solver)`: the folder of a run that went through at once, one for all tests, which leave it as it is."""
+
+    def finished(solver: str) -> Path:
+        if solver not in runs:
+            folder = tmp_path_factory.mktemp("runs") / solver
+            run_linear(linear(*QUICK, f"probe.solver={solver}"), folder)
+            runs[solver] = folder
+        return runs[solver]
+
+    return finished
 
 
 @pytest.mark.parametrize("solver", ["adamw", "exact"])
@@ -77,9 +101,9 @@ def test_a_run_prints_and_keeps_what_it_found(
 
 
 def test_with_features_at_hand_the_model_is_never_loaded(
-    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    linear: Linear, whole: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "first")
+    first = whole("exact")
 
     def refuse(*_arguments: Any, **_named: Any) -> Any:
         raise AssertionError("a model was loaded")
@@ -87,15 +111,14 @@ def test_with_features_at_hand_the_model_is_never_loaded(
     monkeypatch.setattr("probes.captures.load_model", refuse)
     monkeypatch.setattr("thinkgap.backends.load.load_backend", refuse)
     run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "second")
-    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+    assert contents(first) == contents(tmp_path / "second")
 
 
 @pytest.mark.parametrize("solver", ["adamw", "exact"])
 def test_a_killed_run_goes_on_and_ends_the_same(
-    linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solver: str
+    linear: Linear, whole: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solver: str
 ) -> None:
-    cfg = linear(*QUICK, f"probe.solver={solver}")
-    run_linear(cfg, tmp_path / "whole")
+    cfg, expected = linear(*QUICK, f"probe.solver={solver}"), contents(whole(solver))
     written = probes.fitting.write_block
     blocks: list[int] = []
 
@@ -113,23 +136,24 @@ def test_a_killed_run_goes_on_and_ends_the_same(
     monkeypatch.setattr("probes.fitting.write_block", lambda *given: (fitted.append(given[1]), written(*given)))
     run_linear(cfg, tmp_path / "killed")
     assert fitted == [1], "only what was left is fitted"
-    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "killed") == expected
     assert not list((tmp_path / "killed").rglob("*.ckpt"))
 
 
-def test_a_folder_of_other_settings_is_refused(linear: Linear, tmp_path: Path) -> None:
-    run_linear(linear(*QUICK, "probe.solver=exact"), tmp_path / "run")
+def test_a_folder_of_other_settings_is_refused(linear: Linear, whole: Callable[[str], Path], tmp_path: Path) -> None:
+    shutil.copytree(whole("exact"), tmp_path / "run")
     before = contents(tmp_path / "run")
     with pytest.raises(StoreError, match=r"other settings.*hydra\.run\.dir(.|\n)*probe\.bias"):
         run_linear(linear(*QUICK, "probe.solver=exact", "probe.bias=false", "dataset.limit=9"), tmp_path / "run")
     assert contents(tmp_path / "run") == before, "what was refused has changed nothing"
 
 
-def test_titles_and_cards_name_the_data_of_given_runs(linear: Linear, tmp_path: Path) -> None:
+def test_titles_and_cards_name_the_data_of_given_runs(
+    linear: Linear, whole: Callable[[str], Path], tmp_path: Path
+) -> None:
     """Not those of the training's own settings, which nothing was read by."""
     quick = [*QUICK, "probe.solver=exact", "probe.states=[final_norm]"]
-    run_linear(linear(*quick), tmp_path / "first")
-    fit, _, test = read_manifest(tmp_path / "first")["features"]
+    fit, _, test = read_manifest(whole("exact"))["features"]
     given = ["dataset=digit_scenes", f"probe.fit_features={fit}", f"probe.test_features={test}"]
     report = run_linear(linear(*quick, *given, "trigger.placement=assistant"), tmp_path / "second")
     assert report is not None
@@ -179,32 +203,31 @@ def test_settings_that_mean_nothing_are_refused(linear: Linear, tmp_path: Path, 
     assert message in str(refused.value)
 
 
-def test_two_processes_give_the_bytes_of_one(
-    tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_give_the_bytes_of_one(linear: Linear, tmp_path: Path) -> None:
     """Extraction and heads are shared out by torchrun; every reported figure is the same, byte for byte."""
-    settings = ["model=local", f"model.path={tiny_model('llama')}", "dataset=toy_facts", "dataset.limit=13"]
-    settings += ["trigger=let_me_think", "logger=none", "probe.examples=13", "probe.select_examples=12", *QUICK]
-    command = [str(ROOT / "train.py"), *settings]
+    settings = [*QUICK, "dataset.limit=13", "probe.examples=13"]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as each of the two has
+    try:
+        cfg = linear(*settings)
+        run_linear(cfg, tmp_path / "one")
+    finally:
+        torch.set_num_threads(threads)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(ROOT / "train.py")]
+    command += ["model=local", f"model.path={cfg.model.path}", "dataset=toy_facts", "trigger=let_me_think"]
+    command += ["logger=none", "probe.select_examples=12", *settings]
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "LOCAL_", "RANK"))}
     variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-
-    def launch(name: str, *launcher: str) -> dict[str, bytes]:
-        own = {"RUN_ID": name, "THINKGAP_CACHE": str(tmp_path / f"{name}_cache")}
-        own |= {"THINKGAP_CELLS": str(tmp_path / f"{name}_cells"), "THINKGAP_CAPTURES": str(tmp_path / f"{name}_runs")}
-        done = subprocess.run(
-            [sys.executable, *launcher, *command], cwd=tmp_path, env=variables | own, capture_output=True, text=True,
-            timeout=300, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count("### Linear probes:") == 1, "one process talks"
-        (folder,) = tmp_path.glob(f"outputs/train/{name}")
-        found = contents(folder)
+    variables |= {"RUN_ID": "two", "THINKGAP_CACHE": str(tmp_path / "cache")}
+    variables |= {"THINKGAP_CELLS": str(tmp_path / "cells"), "THINKGAP_CAPTURES": str(tmp_path / "captures")}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("### Linear probes:") == 1, "one process talks"
+    one, two = contents(tmp_path / "one"), contents(tmp_path / "outputs" / "train" / "two")
+    for found in (one, two):
         del found["fingerprint.json"]  # it names the folder of the cells
-        return found
-
-    one = launch("one")
-    two = launch("two", "-m", "torch.distributed.run", "--nproc-per-node", "2")
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == []
 
