@@ -78,8 +78,9 @@ def test_without_openpyxl_the_way_out_is_named(files: Path, monkeypatch: pytest.
 
 def test_a_cell_that_is_full_has_lost_the_end_of_its_reply(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
+    page = book.worksheets[0]
     for row in (HEADER, (1, "Which?", 2, 2.5, "A", "x" * 32_767), (2.0, "Which?", 2.0, 3, "A", None)):
-        book.active.append(row)
+        page.append(row)
     book.save(tmp_path / "s.xlsx")
     found = load_responses(tmp_path / "s.xlsx")
     assert [bad.id for bad in found.bad] == ["1"]

@@ -203,8 +203,11 @@ def test_settings_that_mean_nothing_are_refused(linear: Linear, tmp_path: Path, 
     assert message in str(refused.value)
 
 
-def test_two_processes_give_the_bytes_of_one(linear: Linear, tmp_path: Path) -> None:
+def test_two_processes_give_the_bytes_of_one(linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Extraction and heads are shared out by torchrun; every reported figure is the same, byte for byte."""
+    # Cells of other tests come from other batches, which may differ in the last digit.
+    monkeypatch.setenv("THINKGAP_CELLS", str(tmp_path / "own" / "cells"))
+    monkeypatch.setenv("THINKGAP_CAPTURES", str(tmp_path / "own" / "captures"))
     settings = [*QUICK, "dataset.limit=13", "probe.examples=13"]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as each of the two has
