@@ -181,6 +181,22 @@ class PrefillForm(Enum):
     prefix = "prefix"
 
 
+class Pooling(Enum):
+    """How an encoder makes one vector of a text: the mean of its tokens, the first token, or the last one."""
+
+    mean = "mean"
+    cls = "cls"
+    lasttoken = "lasttoken"
+
+
+class JudgeKind(Enum):
+    """Who labels traces: transparent rules, a served model, or a local one."""
+
+    rules = "rules"
+    served = "served"
+    local = "local"
+
+
 class WandbMode(Enum):
     """`auto` is online when an API key is found and offline otherwise."""
 
@@ -474,6 +490,70 @@ class VerdictConfig:
 
 
 @dataclass
+class EncoderConfig:
+    """A sentence encoder that measures the question relevance of traces (QRel, `evaluation=no_thinking`)."""
+
+    name: str = ""
+    """Short name used in tables; empty measures no relevance."""
+    path: str = ""
+    """Hub id, local folder, or `package:module/folder`, in sentence-transformers' layout."""
+    revision: Optional[str] = None
+    """Hub branch, tag or commit."""
+    query_prompt: str = ""
+    """Put before every problem text, byte-exact."""
+    trace_prompt: str = ""
+    """Put before every trace, byte-exact."""
+    pooling: Optional[Pooling] = None
+    """Pooling that the checkpoint must have; null takes what it has."""
+    padding_side: Optional[str] = None
+    """`left` or `right`, which the tokenizer must have; null takes what it has."""
+    end_token: Optional[str] = None
+    """Token that the tokenizer must append to every text; null asks for none."""
+    max_length: Optional[int] = None
+    """Tokens of a text that are read; null is the checkpoint's own."""
+    chunks: bool = True
+    """Whether traces longer than that are also read chunk by chunk, for the sensitivity columns."""
+    batch_size: int = 64
+    """Texts in one forward pass."""
+    dtype: Dtype = Dtype.auto
+    """Weight type."""
+    trust_remote_code: bool = False
+    """Whether code inside the checkpoint may run."""
+
+
+@dataclass
+class JudgeConfig:
+    """Who labels traces as explicit inference or not (EIR, `evaluation=no_thinking`)."""
+
+    name: str = ""
+    """Short name used in tables; empty judges nothing."""
+    kind: JudgeKind = JudgeKind.rules
+    """`rules` needs no model; `served` and `local` ask `model`."""
+    model: Optional[ModelConfig] = None
+    """The judge model (`served`, `local`); null for `rules`."""
+    batch_size: int = 1
+    """Traces in one request; the study's bulk runs have 12."""
+    batch_chars: int = 90_000
+    """Characters of problems and traces in one request, at most."""
+    trace_chars: int = 60_000
+    """A longer trace is shown by its head and tail, and flagged."""
+    temperature: Optional[float] = 0.0
+    """Of the judge; null sends none."""
+    max_new_tokens: int = 1024
+    """Longest reply for each trace of a request."""
+    json_schema: bool = True
+    """Whether the server is asked to keep to the schema of the reply (`served`); it is validated here in any case."""
+    seed: int = 0
+    """Seed of the order in which traces are shown."""
+    order_check: int = 0
+    """Traces that are judged a second time in reversed batches, to measure the effect of the place in a batch."""
+    single_check: int = 0
+    """Traces of batches that are judged a second time alone."""
+    budget_tokens: Optional[int] = None
+    """Estimated tokens that a run may send and receive; a run that needs more is refused before its first request."""
+
+
+@dataclass
 class EvaluationConfig:
     """What is measured."""
 
@@ -683,6 +763,12 @@ class EvaluateConfig:
     trigger: TriggerConfig = field(default_factory=TriggerConfig)
     mode: ModeConfig = field(default_factory=ModeConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    encoders: Dict[str, EncoderConfig] = field(default_factory=dict)
+    """Several encoders in one run (`encoder=minilm,bge_base`); empty is `encoder` alone."""
+    judge: JudgeConfig = field(default_factory=JudgeConfig)
+    judges: Dict[str, JudgeConfig] = field(default_factory=dict)
+    """Several judges in one run (`judge=gpt_5_5,claude_opus`); empty is `judge` alone."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)
@@ -695,7 +781,7 @@ class EvaluateConfig:
     """`packed` computes a prefix that prompts share once, `branched` too, for attention that takes no mask of our own;
     `auto` takes the first of them that a check at load finds exact, `plain` computes every prompt whole."""
     responses: Optional[str] = None
-    """File of responses to analyse instead of asking a model (`evaluation=no_thinking`)."""
+    """File of responses, or folder of a run, to analyse instead of asking a model (`evaluation=no_thinking`)."""
     seed: int = 0
     """Seed of torch and of permutations; `dataset.seed` seeds the sample of items."""
 

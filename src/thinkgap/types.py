@@ -16,6 +16,12 @@ from typing import Literal
 
 AnswerSpace = Literal["mcq", "bool", "open"]
 ResponseStatus = Literal["ok", "unparsed", "truncated", "empty", "refused", "content_filtered"]
+TraceLabel = Literal[
+    "explicit_reasoning", "paraphrase_only", "relevant_non_inferential", "generic_or_off_topic", "unclear"
+]
+"""What a judge says of a trace; an empty trace is never sent to one."""
+JudgeStatus = Literal["ok", "judge_error", "refused", "content_filtered", "truncated"]
+"""How a judge's reading of one trace ended; only `ok` has a label."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -266,6 +272,52 @@ class Answered:
     thinking: Thinking
     """What was asked of the thinking switch."""
     response: Response
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What encoders, judges and people see of a response, and all they see: no model, mode, data set, gold or answer."""
+
+    problem: str
+    """Full problem text (`Question.problem`)."""
+    trace: str
+    """Complete pre-answer trace, reasoning channels included, not empty."""
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """How close a trace is to its problem in the space of one encoder (QRel)."""
+
+    cosine: float
+    """Raw, never clipped."""
+    problem_tokens: int
+    """Before anything was cut, prompts included."""
+    trace_tokens: int
+    truncated: bool
+    """Whether the encoder read only the beginning of one of the two texts."""
+    chunk_mean: float
+    """Cosine of the problem with the token-weighted mean of the trace's chunks; the cosine itself for one chunk."""
+    chunk_max: float
+    """Largest cosine of the problem with one of the trace's chunks."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one judge said of one trace (EIR)."""
+
+    label: TraceLabel | None
+    """None unless `status` is `ok`."""
+    status: JudgeStatus = "ok"
+    evidence: str = ""
+    """Span of the trace that the label rests on."""
+    verbatim: bool = True
+    """Whether the evidence stands in the trace, white space and case apart."""
+    shortened: bool = False
+    """Whether the judge saw only head and tail of a long trace."""
+    asked: int = 1
+    """Requests that this trace was part of until it had its label; 0 for a judge that asks nobody."""
+    reason: str = ""
+    """Why there is no label."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Question relevance of traces by sentence encoders (QRel)."""
