@@ -276,7 +276,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Pair:
-    """What encoders, judges and people see of a response, and all they see: no model, mode, data set, gold or answer."""
+    """All that encoders, judges and people see of a response: no model, mode, data set, gold or answer."""
 
     problem: str
     """Full problem text (`Question.problem`)."""
