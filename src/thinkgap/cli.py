@@ -69,9 +69,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
 
 def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     group = key.lstrip("+~")
-    if group.startswith("hydra") or any(
-        group.startswith(f"{one}@{setting}.") for one, setting in SEVERAL.items()
-    ):
+    if group.startswith("hydra") or any(group.startswith(f"{one}@{setting}.") for one, setting in SEVERAL.items()):
         return [f"{key}={value}"]
     if key.startswith("+") and group.startswith(("trigger.conditions.", "mode.conditions.")):
         kind = group.partition(".")[0]
