@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import ROOT
 from tests.nothinking.examples import answered
 from tests.nothinking.test_tables import cells, value
 from thinkgap.errors import StoreError
 from thinkgap.nothinking.analyse import Analysed, analyse
+from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.level_tables import level_sheets
 from thinkgap.nothinking.levels import (
     JUDGEMENTS_FILE,
+    JUDGEMENTS_SCHEMA,
     RELEVANCE_FILE,
+    RELEVANCE_SCHEMA,
     judgements_table,
     pairs_of,
     read_judgements,
@@ -178,3 +183,16 @@ def test_rows_that_were_not_measured_are_an_error_and_not_left_out() -> None:
     relevance, judgements = (table.to_pandas() for table in tables())
     with pytest.raises(StoreError, match="mini has read 4 of 5 responses"):
         level_sheets(to_table(ROWS).to_pandas(), relevance.iloc[1:], judgements)
+
+
+def test_the_page_names_every_column() -> None:
+    page = (ROOT / "docs" / "levels_tables.md").read_text(encoding="utf-8")
+    tables = page.split("\n## ")[1:]
+    for part, schema in zip(tables, (RELEVANCE_SCHEMA, JUDGEMENTS_SCHEMA), strict=True):
+        rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", part, flags=re.MULTILINE))
+        expected = {
+            field.name: f"{field.type}{', may be missing' if field.nullable else ''}"
+            for field in schema
+            if field.name not in KEY
+        }
+        assert rows == expected
