@@ -46,6 +46,8 @@ def plan(cfg: JudgeConfig, pairs: Sequence[Pair], asked: Mapping[str, Any], stor
     distinct = list(dict.fromkeys(pairs))
     own = _context(cfg, asked)
     parts = [Part("traces", own, tuple(distinct), tuple(batches(_missing(distinct, own, store), cfg)))]
+    if not (cfg.order_check or cfg.single_check):
+        return parts
     shared = [request for request in batches(distinct, cfg) if len(request.items) > 1]
     if cfg.order_check:
         parts.append(_order_check(shared, cfg, own, store))
