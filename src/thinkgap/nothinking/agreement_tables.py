@@ -93,9 +93,7 @@ def _labels(judged: Judged, modes: Sequence[str]) -> Sheet:
             *(Column(label, f"{label.replace('_', ' ')} %", "percent") for label in LABELS),
         ),
         tuple(rows),
-        (
-            "Shares are of the outputs with a label, all models pooled; their sum is 100 % (arXiv 2610.11765, table D.4).",
-        ),
+        ("Shares of the outputs with a label, all models pooled; their sum is 100 % (arXiv 2610.11765, table D.4).",),
     )
 
 
@@ -122,8 +120,8 @@ def _replication(judged: Judged, modes: Sequence[str]) -> Sheet:
         ),
         tuple(rows),
         (
-            f"Shares of all outputs, empty ones being none, over the {len(frame):,} of {len(judged.frame):,} outputs that "
-            "every judge labelled (arXiv 2610.11765, table D.3).",
+            f"Explicit reasoning, empty traces being none, as share of the {len(frame):,} of {len(judged.frame):,} "
+            "outputs that every judge labelled (arXiv 2610.11765, table D.3).",
             f"{EQUAL}: the mean over models and data sets, each pair counting once; {POOLED}: over all rows, so that "
             "large data sets decide.",
         ),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from thinkgap.errors import DataError
 from thinkgap.nothinking.judged import judge_names
 from thinkgap.nothinking.levels import EMPTY
-from thinkgap.nothinking.rated import LABELS, Codes, Mask, check_columns, explicit, label_codes, values_of
+from thinkgap.nothinking.rated import LABELS, Codes, Mask, check_columns, explicit, label_codes, places_in, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ class People:
         """
         check_columns(annotations, ("item", "annotator", "label", "relevance"), ("item", "annotator"), "annotations")
         items, annotators = values_of(annotations, "item"), values_of(annotations, "annotator")
-        at = (_places(annotations["annotator"], annotators), _places(annotations["item"], items))
+        at = (places_in(annotators, annotations, "annotator"), places_in(items, annotations, "item"))
         labels = np.full((len(annotators), len(items)), -1, dtype=np.int64)
         labels[at] = label_codes(annotations["label"], "annotations")
         relevance = np.full(labels.shape, np.nan)
@@ -61,9 +61,7 @@ class People:
         empty = (everyone == _EMPTY).any(axis=0)
         if (contradicted := empty & ((everyone >= 0) & (everyone != _EMPTY)).any(axis=0)).any():
             item = items[int(np.flatnonzero(contradicted)[0])]
-            raise DataError(
-                f"the output {item} is empty to one rater and has another label by another: correct the label"
-            )
+            raise DataError(f"the output {item} is empty to one rater and not to another: correct the label")
         return cls(tuple(items), tuple(annotators), labels, relevance, empty, judges)
 
     def majority(self) -> Codes:
@@ -106,16 +104,12 @@ def _judges(judged: pd.DataFrame, items: list[str]) -> dict[str, Judge]:
         own = judged.loc[rows]
         annotated = np.full(len(items), -1, dtype=np.int64)
         for item, code in zip(own["item"], codes[rows], strict=True):
-            if item in place:
-                annotated[place[item]] = code
+            if str(item) in place:
+                annotated[place[str(item)]] = code
         keys = [name for name in ("dataset", "group_id") if name in own.columns]
         groups = own.groupby(keys, sort=False).ngroup().to_numpy() if "group_id" in keys else np.arange(len(own))
         found[names[judge]] = Judge(annotated, codes[rows], groups)
     return found
-
-
-def _places(values: pd.Series, names: list[str]) -> NDArray[np.intp]:
-    return np.searchsorted(names, values.astype(str).to_numpy(dtype=str))
 
 
 def _majority(codes: Codes, width: int) -> Codes:

@@ -96,15 +96,13 @@ class _Encoded:
             rows = (relevance["encoder"] == encoder).to_numpy()
             if int(rows.sum()) != len(frame):
                 raise DataError(
-                    f"the encoder {encoder} has {int(rows.sum()):,} of {len(frame):,} outputs: encoders are compared on "
-                    "the same outputs, so let it encode the rest, or keep those that all have"
+                    f"the encoder {encoder} has {int(rows.sum()):,} of {len(frame):,} outputs: encoders are compared "
+                    "on the same outputs, so let it encode the rest, or keep those that all have"
                 )
             cosines[encoder] = np.zeros(len(frame))
             cosines[encoder][output[rows]] = relevance["cosine"].to_numpy(dtype=np.float64)[rows]
             if (cosines[encoder][empty] != 0).any() or (relevance["empty"].to_numpy(dtype=bool) != empty[output]).any():
-                raise DataError(
-                    f"relevances of {encoder}: an empty trace has a cosine, or is empty to one encoder only"
-                )
+                raise DataError(f"relevances of {encoder}: an empty trace has a cosine, or is not empty to all")
         return cls(frame, group_codes(frame), empty, cosines)
 
 
@@ -114,8 +112,8 @@ def encoder_sensitivity_sheets(
     """How far relevance depends on the encoder; no sheets without rows.
 
     Args:
-        relevance: a row for each output and encoder, with dataset, item_id, mode, model, space, group_id, encoder, cosine
-            (0 for an empty trace) and empty; the same outputs for each encoder.
+        relevance: a row for each output and encoder, with dataset, item_id, mode, model, space, group_id, encoder,
+            cosine (0 for an empty trace) and empty; the same outputs for each encoder.
         modes: order of the modes; others follow.
         draws: of the intervals of rank correlations.
 
@@ -143,11 +141,7 @@ def _sensitivity(encoded: _Encoded, modes: Sequence[str]) -> Sheet:
                 for encoder, cosines in encoded.cosines.items():
                     values = np.where(kept, cosines, np.nan)[at]
                     cells = space_cells(values, encoded.frame.loc[at], spaces, average, is_rate=False)
-                    shown = [
-                        cell if not isinstance(cell, metrics.Estimate) or cell.n else Missing(NO_TRACE)
-                        for cell in cells
-                    ]
-                    rows.append((mode, name, average, encoder, *shown))
+                    rows.append((mode, name, average, encoder, *cells))
     return Sheet(
         "encoder_sensitivity",
         "Question relevance by encoder",
@@ -160,7 +154,8 @@ def _sensitivity(encoded: _Encoded, modes: Sequence[str]) -> Sheet:
         ),
         tuple(rows),
         (
-            f"{_MEANS} {_SCALES} Form of arXiv 2610.11765, tables D.1 (all outputs of a run) and D.2 (a balanced sample).",
+            f"{_MEANS} {_SCALES}",
+            "Form of arXiv 2610.11765, tables D.1 (all outputs of a run) and D.2 (a balanced sample).",
             f"{EQUAL}: the mean over models and data sets, each pair counting once; {POOLED}: over all rows.",
         ),
     )
@@ -216,7 +211,7 @@ def _correlation(encoded: _Encoded, modes: Sequence[str], draws: int) -> Sheet:
         ),
         tuple(rows),
         (
-            "Over all outputs the empty ones are tied at 0 for every encoder, which raises the correlation or makes it: "
-            "read the non-empty rows.",
+            "Over all outputs the empty ones are tied at 0 for every encoder, which raises the correlation or makes "
+            "it: read the non-empty rows.",
         ),
     )

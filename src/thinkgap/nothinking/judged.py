@@ -54,8 +54,8 @@ class Judged:
         if (contradicted := empty[output] & (codes != LABELS.index(EMPTY))).any():
             place = int(output[contradicted][0])
             raise DataError(
-                f"judgements: the output {tuple(frame.loc[place, list(KEY)])} is empty to one judge only; an empty trace "
-                "is empty to all: make the judgements again from one file of responses"
+                f"judgements: the output {tuple(frame.loc[place, list(KEY)])} is empty to one judge and not to another: "
+                "make the judgements again from one file of responses"
             )
         names = judge_names(judged)
         labels: dict[str, Codes] = {}

@@ -105,8 +105,8 @@ def _reliability(people: People, draws: int) -> Sheet:
         ),
         tuple(rows),
         (
-            "n: outputs that two annotators rated or more. Empty traces are alike to everyone and raise alpha: read the "
-            "non-empty rows, which are those of arXiv 2610.11765, table D.8.",
+            "n: outputs that two annotators rated or more. Empty traces are alike to everyone and raise alpha: read "
+            "the non-empty rows, which are those of arXiv 2610.11765, table D.8.",
             people.counted(),
         ),
     )

@@ -132,9 +132,9 @@ def _corrected(people: People, draws: int) -> Sheet:
         ),
         tuple(rows),
         (
-            "Corrected (Rogan and Gladen): (rate + specificity - 1) / (sensitivity + specificity - 1), errors being those "
-            "against the majority of annotators, with the uncertainty of all three. A sensitivity analysis: it holds if "
-            "the judge errs on the other outputs as it does on the annotated ones.",
+            "Corrected (Rogan and Gladen): (rate + specificity - 1) / (sensitivity + specificity - 1), errors being "
+            "those against the majority of annotators. The interval has the uncertainty of all three shares.",
+            "It is a sensitivity analysis, and holds if the judge errs on the other outputs as it does on the annotated ones.",
             *(["Where the formula left 0 to 100 % the end that it passed is shown."] if clipped else []),
             people.counted(),
         ),
@@ -166,10 +166,8 @@ def _errors(people: People, draws: int) -> Sheet:
                 found = common_errors(mine[kept], its[kept], truth[kept], draws=draws)
                 shares = (found.first, found.second, found.both)
                 cells: list[Cell] = [share if share.n else Missing(_NO_COMMON) for share in shares]
-                cells += [found.expected if found.first.n else Missing(_NO_COMMON)]
-                cells += [
-                    figure(found.phi, "one of them never errs, or always") if found.phi.n else Missing(_NO_COMMON)
-                ]
+                phi = figure(found.phi, "one of them never errs, or always")
+                cells += [found.expected, phi] if found.phi.n else [Missing(_NO_COMMON)] * 2
                 rows.append((first, second, variable, part, found.first.n, *cells))
     return Sheet(
         "people_errors",
@@ -188,8 +186,8 @@ def _errors(people: People, draws: int) -> Sheet:
         ),
         tuple(rows),
         (
-            "An error is a label other than that of the majority of annotators. Judges that err on the same outputs agree "
-            "without being right: their agreement then says less than it seems to.",
+            "An error is a label other than that of the majority of annotators. Judges that err on the same outputs "
+            "agree without being right: their agreement then says less than it seems to.",
         ),
     )
 

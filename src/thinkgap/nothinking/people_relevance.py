@@ -63,8 +63,8 @@ def relevance_sheet(people: People, relevance: pd.DataFrame, draws: int) -> Shee
         ),
         tuple(rows),
         (
-            "Rank correlation of the cosine with relevance from 1 to 5 (arXiv 2610.11765, tables 6 and D.6: all outputs). "
-            "Empty traces are tied at the bottom of both, which raises it: read the non-empty rows.",
+            "Rank correlation of the cosine with relevance from 1 to 5 (arXiv 2610.11765, tables 6 and D.6, which are "
+            "over all outputs). Empty traces are tied at the bottom of both, which raises it: read the non-empty rows.",
             "Mean and median rating: of those annotators who rated an output. The mean of the correlations is the "
             "study's last column.",
             people.counted(),

@@ -1,4 +1,4 @@
-"""What the sheets of agreement share: labels as integers, outputs with and without the empty ones, rows by answer space.
+"""What the sheets of agreement share: labels as integers, outputs with and without the empty ones, cells of rows.
 
 Knows labels of traces and the columns of long frames, neither judges, encoders nor people.
 """
@@ -41,9 +41,9 @@ AGREEMENT = (
     Column("binary_kappa", "explicit or not, kappa"),
 )
 AGREEMENT_NOTE = (
-    "Five-way: both give one label; explicit or not: both or neither say explicit reasoning. An empty trace is labelled "
-    "empty by definition, so over all outputs it is agreement that nobody had to reach: read the non-empty rows. Kappa "
-    "(Cohen): agreement beyond what each one's shares of labels alone would give."
+    "Five-way: both give one label; explicit or not: both or neither say explicit reasoning. An empty trace is "
+    "labelled empty by definition, so over all outputs it is agreement that nobody had to reach: read the non-empty "
+    "rows. Kappa (Cohen): agreement beyond what each one's shares of labels alone would give."
 )
 _ONE_LABEL = "only one label occurs, so that there is nothing to agree on beyond chance"
 
@@ -76,8 +76,8 @@ def check_columns(frame: pd.DataFrame, needed: Sequence[str], key: Sequence[str]
     """
     if absent := [name for name in needed if name not in frame.columns]:
         raise DataError(f"{what} lack the columns {', '.join(absent)}; needed: {', '.join(needed)}")
-    repeated = frame.duplicated(list(key))
-    if repeated.any():
+    repeated = frame.duplicated(list(key)) if key else None
+    if repeated is not None and repeated.any():
         first = tuple(frame.loc[repeated, list(key)].iloc[0])
         raise DataError(f"{what} have two rows of ({', '.join(key)}) = {first}: keep one")
 
@@ -97,6 +97,11 @@ def values_of(frame: pd.DataFrame, column: str, modes: Sequence[str] = ()) -> li
     """Values of a column in the order of tables: spaces from closed to open, modes as given, others by name."""
     present = sorted(map(str, frame[column].unique()))
     return by_condition({"space": SPACES, "mode": modes}.get(column, ()), present)
+
+
+def places_in(names: Sequence[str], frame: pd.DataFrame, column: str) -> NDArray[np.intp]:
+    """Place in `names`, which are sorted and complete, of each row's value, shape [n]."""
+    return np.searchsorted(names, frame[column].astype(str).to_numpy(dtype=str))
 
 
 def dimensions(
@@ -164,8 +169,8 @@ def space_cells(
 def mean_of_cells(values: ArrayLike, cells: ArrayLike, groups: ArrayLike, *, is_rate: bool) -> Estimate:
     """The mean of the cells' means, each counting once, with its 95% interval.
 
-    With n rows in C cells, a row of a cell of n_c rows weighs n / (C n_c); the standard error is that of the mean of the
-    weighted deviations from the cells' means, clustered by group, so that cells which share items are not taken as
+    With n rows in C cells, a row of a cell of n_c rows weighs n / (C n_c); the standard error is that of the mean of
+    the weighted deviations from the cells' means, clustered by group, so that cells which share items are not taken as
     independent. There is no interval where the error is unknown or 0.
 
     Args:

@@ -1,5 +1,4 @@
-"""Sheet of how often a label changes when the same requests are sent again: served models are not deterministic at
-temperature 0.
+"""Sheet of how often a label changes when the same requests are sent again at temperature 0.
 
 Made from labels in long form; knows neither servers nor judges.
 """
@@ -23,6 +22,7 @@ from thinkgap.nothinking.rated import (
     explicit,
     group_codes,
     label_codes,
+    places_in,
     values_of,
 )
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
@@ -89,6 +89,5 @@ def _by_repeat(frame: pd.DataFrame) -> tuple[Codes, Codes]:
     output = frame.groupby(list(KEY), sort=True).ngroup().to_numpy()
     repeats = values_of(frame, "repeat")
     codes = np.full((output.max() + 1, len(repeats)), -1, dtype=np.int64)
-    column = frame["repeat"].astype(str).map({repeat: at for at, repeat in enumerate(repeats)})
-    codes[output, column.to_numpy(dtype=np.int64)] = label_codes(frame["label"], "repeats")
+    codes[output, places_in(repeats, frame, "repeat")] = label_codes(frame["label"], "repeats")
     return codes, group_codes(frame)[np.unique(output, return_index=True)[1]]
