@@ -50,7 +50,7 @@ class People:
         items, annotators = values_of(annotations, "item"), values_of(annotations, "annotator")
         at = (places_in(annotators, annotations, "annotator"), places_in(items, annotations, "item"))
         labels = np.full((len(annotators), len(items)), -1, dtype=np.int64)
-        labels[at] = label_codes(annotations["label"], "annotations")
+        labels[at] = label_codes(annotations, "annotations")
         relevance = np.full(labels.shape, np.nan)
         relevance[at] = annotations["relevance"].to_numpy(dtype=np.float64, na_value=np.nan)
         if not (np.isnan(relevance) | np.isin(relevance, RELEVANCES)).all():
@@ -93,7 +93,7 @@ def _judges(judged: pd.DataFrame, items: list[str]) -> dict[str, Judge]:
     check_columns(judged, ("item", "judge", "label"), (), "judgements")
     there = judged["item"].notna()
     check_columns(judged.loc[there], (), ("item", "judge"), "judgements")
-    codes = label_codes(judged["label"], "judgements")
+    codes = label_codes(judged, "judgements")
     if "status" in judged.columns:
         codes[(judged["status"] != "ok").to_numpy()] = -1
     place = {item: number for number, item in enumerate(items)}

@@ -45,7 +45,7 @@ class Judged:
         """
         check_columns(judged, NEEDED, (*KEY, "judge"), "judgements")
         output = judged.groupby(list(KEY), sort=True).ngroup().to_numpy()
-        codes = label_codes(judged["label"], "judgements")
+        codes = label_codes(judged, "judgements")
         codes[(judged["status"] != "ok").to_numpy()] = -1
         first = np.unique(output, return_index=True)[1]
         frame = judged[[*KEY, "space", "group_id"]].iloc[first].reset_index(drop=True)
@@ -54,8 +54,8 @@ class Judged:
         if (contradicted := empty[output] & (codes != LABELS.index(EMPTY))).any():
             place = int(output[contradicted][0])
             raise DataError(
-                f"judgements: the output {tuple(frame.loc[place, list(KEY)])} is empty to one judge and not to another: "
-                "make the judgements again from one file of responses"
+                f"judgements: the output {tuple(frame.loc[place, list(KEY)])} is empty to one judge and not to "
+                "another: make the judgements again from one file of responses"
             )
         names = judge_names(judged)
         labels: dict[str, Codes] = {}

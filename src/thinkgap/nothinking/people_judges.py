@@ -134,7 +134,7 @@ def _corrected(people: People, draws: int) -> Sheet:
         (
             "Corrected (Rogan and Gladen): (rate + specificity - 1) / (sensitivity + specificity - 1), errors being "
             "those against the majority of annotators. The interval has the uncertainty of all three shares.",
-            "It is a sensitivity analysis, and holds if the judge errs on the other outputs as it does on the annotated ones.",
+            "It is a sensitivity analysis: it holds if the judge errs on all outputs as it does on the annotated ones.",
             *(["Where the formula left 0 to 100 % the end that it passed is shown."] if clipped else []),
             people.counted(),
         ),

@@ -6,7 +6,7 @@ Knows labels of traces and the columns of long frames, neither judges, encoders 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,17 +48,18 @@ AGREEMENT_NOTE = (
 _ONE_LABEL = "only one label occurs, so that there is nothing to agree on beyond chance"
 
 
-def label_codes(labels: Iterable[object], what: str) -> Codes:
-    """Places in `LABELS`, -1 for a label that is missing.
+def label_codes(frame: pd.DataFrame, what: str) -> Codes:
+    """Places in `LABELS` of a frame's column `label`, -1 for a label that is missing.
 
     Raises:
         DataError: a label that does not exist; `what` says where.
     """
     place = {label: number for number, label in enumerate(LABELS)}
-    found = [-1 if _missing(label) else place.get(str(label), len(LABELS)) for label in labels]
-    codes = np.array(found, dtype=np.int64)
+    there = frame["label"].notna().to_numpy(dtype=bool)
+    codes = np.full(len(frame), -1, dtype=np.int64)
+    codes[there] = [place.get(str(label), len(LABELS)) for label in frame["label"].to_numpy()[there]]
     if (codes == len(LABELS)).any():
-        unknown = sorted({str(label) for label in labels if not _missing(label)} - set(LABELS))
+        unknown = sorted(set(map(str, frame["label"].to_numpy()[codes == len(LABELS)])))
         raise DataError(f"{what}: unknown labels {', '.join(unknown)}; known: {', '.join(LABELS)}")
     return codes
 
@@ -120,7 +121,9 @@ def cells_of(
     """Key and places of the rows of each cell of these columns, in the order of `values_of`."""
     rank = {column: {value: at for at, value in enumerate(values_of(frame, column, modes))} for column in columns}
     groups: dict[Any, Any] = frame.groupby(list(columns), sort=False).indices
-    found = [(tuple(map(str, key)), np.asarray(places)) for key, places in groups.items()]
+    # pandas gives the value itself as the key of a single column.
+    keys = ((key if isinstance(key, tuple) else (key,), places) for key, places in groups.items())
+    found = [(tuple(map(str, key)), np.asarray(places)) for key, places in keys]
     return sorted(found, key=lambda cell: [rank[column][value] for column, value in zip(columns, cell[0], strict=True)])
 
 
@@ -192,7 +195,3 @@ def mean_of_cells(values: ArrayLike, cells: ArrayLike, groups: ArrayLike, *, is_
     half = t_quantile(len(np.unique(np.asarray(groups))) - 1) * error
     low, high = value - half, value + half
     return Estimate(value, max(low, 0.0), min(high, 1.0), n) if is_rate else Estimate(value, low, high, n)
-
-
-def _missing(label: object) -> bool:
-    return label is None or (isinstance(label, float) and math.isnan(label))

@@ -89,5 +89,5 @@ def _by_repeat(frame: pd.DataFrame) -> tuple[Codes, Codes]:
     output = frame.groupby(list(KEY), sort=True).ngroup().to_numpy()
     repeats = values_of(frame, "repeat")
     codes = np.full((output.max() + 1, len(repeats)), -1, dtype=np.int64)
-    codes[output, places_in(repeats, frame, "repeat")] = label_codes(frame["label"], "repeats")
+    codes[output, places_in(repeats, frame, "repeat")] = label_codes(frame, "repeats")
     return codes, group_codes(frame)[np.unique(output, return_index=True)[1]]
