@@ -16,9 +16,11 @@ from typing import Any
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets, tell_bad
 from thinkgap.evaluation.describe import code_digest
+from thinkgap.evaluation.levels import add_levels, asks_served_judge, check_levels, estimate_levels
 from thinkgap.evaluation.predict import quiet_libraries
+from thinkgap.evaluation.stored import Stored, stored_runs
 from thinkgap.importers import load_responses
-from thinkgap.nothinking.analyse import analyse_all
+from thinkgap.nothinking.analyse import Analysed, analyse_all
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges, to_dict, write_exchanges
 from thinkgap.nothinking.equality import MathEquality
 from thinkgap.nothinking.run_sheets import nothinking_sheets, nothinking_text
@@ -56,7 +58,7 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
     quiet_libraries()
     _check(cfg)
     if cfg.evaluation.estimate:
-        return [_estimate(cfg, folder)]
+        return _estimate(cfg, folder)
     started = datetime.now(UTC)
     of = [cfg.model.name, *(cfg.datasets or [cfg.dataset.name])]
     if cfg.responses is not None:
@@ -72,17 +74,21 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
     ) as tracker:
         with RunFolder(folder).held():
             done = folder / RESPONSES_FILE
+            stored = None if cfg.responses is None else stored_runs(cfg.responses)
             loaded = {} if cfg.responses is not None else load_datasets(cfg)
-            check_fingerprint(folder, _fingerprint(cfg, loaded), done.exists())
-            found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded)
-            model = "" if cfg.responses is not None else cfg.model.name
-            with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
-                rows = analyse_all(found.answered, model=model, decide=equality.many, count_tokens=found.count_tokens)
+            check_fingerprint(folder, _fingerprint(cfg, loaded, stored), done.exists())
+            if stored is not None:
+                found, rows = _of_runs(stored), stored.rows
+            else:
+                found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded)
+                rows = _analysed(cfg, found)
             (folder / COMPREHENSION_FILE).unlink(missing_ok=True)  # of a run that never ended, with other settings
             if found.exchanges is not None:
                 write_exchanges(folder / COMPREHENSION_FILE, found.exchanges)
             write_responses(done, rows)
+            levels = add_levels(cfg, folder, rows)
             facts = {"config": asdict(cfg), "modes": found.modes, "notes": list(found.notes), **found.described}
+            facts["levels"] = levels
             write_manifest(folder, collect_manifest(facts, started=started, finished=datetime.now(UTC)))
             sheets = _report(folder)
         _mirror(tracker, folder, sheets)
@@ -91,8 +97,10 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
 
 def _check(cfg: EvaluateConfig) -> None:
     served = cfg.model.backend is BackendKind.api
-    if cfg.evaluation.estimate and (cfg.responses is not None or not served):
-        raise ConfigError("evaluation.estimate counts the calls of a served model: choose one, or leave it out")
+    check_levels(cfg)
+    if cfg.evaluation.estimate and not (served if cfg.responses is None else asks_served_judge(cfg)):
+        what = "a served model" if cfg.responses is None else "a served judge"
+        raise ConfigError(f"evaluation.estimate counts the calls of {what}: choose one, or leave it out")
     if cfg.responses is not None:
         if cfg.evaluation.comprehension.enabled:
             raise ConfigError(
@@ -117,12 +125,32 @@ def _asked(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     return local_responses(cfg, folder, loaded)
 
 
-def _estimate(cfg: EvaluateConfig, folder: Path) -> Sheet:
-    from thinkgap.evaluation.responses_served import served_estimate
+def _estimate(cfg: EvaluateConfig, folder: Path) -> list[Sheet]:
+    """What would be asked: of the model, or of judges where the responses are there."""
+    if cfg.responses is None:
+        from thinkgap.evaluation.responses_served import served_estimate
 
-    sheet = served_estimate(cfg, folder, load_datasets(cfg))
-    print(sheet_markdown(sheet))
-    return sheet
+        sheets = [served_estimate(cfg, folder, load_datasets(cfg))]
+    else:
+        stored = stored_runs(cfg.responses)
+        rows = stored.rows if stored is not None else _analysed(cfg, _read(cfg.responses))
+        sheets = estimate_levels(cfg, folder, rows)
+    for sheet in sheets:
+        print(sheet_markdown(sheet))
+    return sheets
+
+
+def _analysed(cfg: EvaluateConfig, found: Asked) -> list[Analysed]:
+    model = "" if cfg.responses is not None else cfg.model.name
+    with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
+        return analyse_all(found.answered, model=model, decide=equality.many, count_tokens=found.count_tokens)
+
+
+def _of_runs(stored: Stored) -> Asked:
+    """Responses of earlier runs, which were read then."""
+    runs = [{"file": str(file), "sha256": _sha256(file)} for file in stored.files]
+    note = "Responses are those of earlier runs, as they were read then; the manifest names their files."
+    return Asked([row.answered for row in stored.rows], stored.modes, (note,), {"runs": runs})
 
 
 def _read(path: str) -> Asked:
@@ -144,12 +172,15 @@ def _read(path: str) -> Asked:
     return Asked(answered, modes, tuple(notes), described)
 
 
-def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
+def _fingerprint(cfg: EvaluateConfig, loaded: Loaded, stored: Stored | None) -> dict[str, Any]:
     """Everything that the responses and their tables depend on, as JSON data."""
+    kept = plain(asdict(cfg))
     common = {"math_seconds": cfg.evaluation.math_seconds, "code": code_digest()}
+    common |= {name: kept[name] for name in ("encoder", "encoders", "judge", "judges")}
+    if stored is not None:
+        return {"responses": [_sha256(file) for file in stored.files], **common}
     if cfg.responses is not None:
         return {"responses": _sha256(Path(cfg.responses)), **common}
-    kept = plain(asdict(cfg))
     return {
         **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
         "items": items_digest(loaded),

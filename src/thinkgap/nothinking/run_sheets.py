@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from thinkgap.nothinking.agreement_tables import judge_agreement_sheets
 from thinkgap.nothinking.audit_tables import audit_sheets
+from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges
 from thinkgap.nothinking.comprehension_table import comprehension_sheet
+from thinkgap.nothinking.encoder_tables import encoder_sensitivity_sheets
+from thinkgap.nothinking.level_tables import level_sheets
+from thinkgap.nothinking.levels import read_judgements, read_relevance
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.nothinking.tables import response_sheets
 from thinkgap.readouts.sheet import Sheet, sheet_markdown
 from thinkgap.store.manifest import read_manifest
 
-PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces", "nothinking_comprehension")
+if TYPE_CHECKING:
+    import pandas as pd
+
+PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces", "nothinking_levels", "nothinking_comprehension")
 """Sheets that a run prints; all are in its folder."""
 
 
@@ -31,8 +40,31 @@ def nothinking_sheets(folder: Path) -> list[Sheet]:
     modes = read_manifest(folder).get("modes", ())
     frame = read_responses(folder / RESPONSES_FILE).to_pandas()
     sheets = [*response_sheets(frame, modes), *audit_sheets(frame)]
+    sheets += further_sheets(folder, frame, modes)
     if (file := folder / COMPREHENSION_FILE).exists():
         sheets.append(comprehension_sheet(read_exchanges(file), frame, modes))
+    return sheets
+
+
+def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> list[Sheet]:
+    """Levels 2 and 3 of a run, and how far its encoders and its judges agree.
+
+    Args:
+        folder: of the run.
+        frame: rows of its `responses.parquet`.
+        modes: in their order.
+
+    Raises:
+        StoreError: files that are damaged, or do not belong together.
+    """
+    relevance, judgements = read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas()
+    sheets = level_sheets(frame, relevance, judgements, modes)
+    about = frame[[*KEY, "space", "group_id"]]
+    if judgements["judge"].nunique() > 1:
+        judged = judgements.merge(about, on=list(KEY), validate="m:1")
+        sheets += judge_agreement_sheets(judged, modes)
+    if relevance["encoder"].nunique() > 1:
+        sheets += encoder_sensitivity_sheets(relevance.merge(about, on=list(KEY), validate="m:1"), modes)
     return sheets
 
 
