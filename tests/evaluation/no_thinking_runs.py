@@ -29,7 +29,8 @@ def items_file(path: Path, items: Sequence[Mapping[str, Any]] = ITEMS) -> Path:
 
 def settings(*overrides: str, items: Path, mode: str = "mode=paper") -> EvaluateConfig:
     given = ["evaluation=no_thinking", *filter(None, [mode]), "dataset=jsonl", f"dataset.path={items}", "logger=none"]
-    return composed(*given, "evaluation.generation.max_new_tokens=5", *overrides)
+    levels = ["encoder=none", "judge=none"]  # tests of levels 2 and 3 say otherwise
+    return composed(*given, *levels, "evaluation.generation.max_new_tokens=5", *overrides)
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
