@@ -62,8 +62,8 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
     ("argument", "message"),
     [
         ("model=qwen25vl7", "model=qwen25vl7: no such option; did you mean 'qwen25vl7b'"),
-        ("demo=article", "demo: not an option of this command (it takes dataset, evaluation,"),
-        ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, evaluation,"),
+        ("demo=article", "demo: not an option of this command (it takes dataset, encoder,"),
+        ("probe=lm_head_lora", "probe: not an option of this command (it takes dataset, encoder,"),
         ("trigger=let_me_thnk", "did you mean 'let_me_think'"),
         ("trigger=[direct,resoning]", "trigger=resoning: no such option; did you mean 'reasoning'"),
         ("evaluation=zzz", "known: generation, layers, likelihood, native, no_thinking, permutation, "),
@@ -76,7 +76,7 @@ def test_a_data_file_is_short_for_jsonl(tmp_path: Path) -> None:
         ("~model", "this group is needed"),
         ("model=local", "model=local needs model.path=PATH"),
         ("+trigger.conditions.mine.text=Hm", "use trigger=custom trigger.conditions.custom.text=..."),
-        ("modle=smollm2", "did you mean 'mode' or 'model'?"),
+        ("modle=smollm2", "did you mean 'mode' or 'model'"),
     ],
 )
 def test_mistakes_name_the_nearest(argument: str, message: str) -> None:

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 LAYERS = (
     "thinkgap.errors",
     "thinkgap.printable",
-    "thinkgap.cli_datasets",
+    "thinkgap.cli_several",
     "thinkgap.cli",
     "thinkgap.types",
     "thinkgap.presentation_names",

@@ -5,7 +5,7 @@ Knows the columns of `responses.parquet`; which rows share a cell is the tables'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -35,12 +35,12 @@ class Rows:
     """Figure -> its value in each row, shape [n]; NaN in rows that are not of its denominator."""
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Rows:
-        """The rows of `frame`, with the values of every figure."""
+    def of(cls, frame: pd.DataFrame, figures: Sequence[Figure] = ()) -> Rows:
+        """The rows of `frame`, with the values of `figures` (all of level 1 where none are given)."""
         datasets = np.unique(frame["dataset"].astype(str), return_inverse=True)[1]
         groups = np.unique(frame["group_id"].astype(str), return_inverse=True)[1]
         pairs = np.unique(np.stack([datasets, groups]), axis=1, return_inverse=True)[1].reshape(-1)
-        values = {figure.column.name: figure.values(frame) for figure in (*FIGURES, *OUTCOMES)}
+        values = {figure.column.name: figure.values(frame) for figure in figures or (*FIGURES, *OUTCOMES)}
         return cls(frame, pairs, datasets, values)
 
 
@@ -70,13 +70,13 @@ class Figure:
         return values[there], rows.group[places][there]
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> Values:
+def numbers(frame: pd.DataFrame, name: str) -> Values:
     """A column of numbers or booleans as numbers; missing values are NaN."""
     return np.array([np.nan if value is None else value for value in frame[name]], dtype=np.float64)
 
 
 def _column(name: str) -> Callable[[pd.DataFrame], Values]:
-    return lambda frame: _numbers(frame, name)
+    return lambda frame: numbers(frame, name)
 
 
 def _status(status: str) -> Callable[[pd.DataFrame], Values]:
@@ -84,12 +84,12 @@ def _status(status: str) -> Callable[[pd.DataFrame], Values]:
 
 
 def _within(name: str, kept: Callable[[pd.DataFrame], NDArray[np.bool_]]) -> Callable[[pd.DataFrame], Values]:
-    return lambda frame: np.where(kept(frame), _numbers(frame, name), np.nan)
+    return lambda frame: np.where(kept(frame), numbers(frame, name), np.nan)
 
 
 def _asked(frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Rows whose answer was compared, with or without a result."""
-    return ~np.isnan(_numbers(frame, "correct")) | (_numbers(frame, "undecided") == 1)
+    return ~np.isnan(numbers(frame, "correct")) | (numbers(frame, "undecided") == 1)
 
 
 def _off(frame: pd.DataFrame) -> NDArray[np.bool_]:
@@ -101,7 +101,7 @@ def _not_on(frame: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def _counts_reasoning(frame: pd.DataFrame) -> Values:
-    return (~np.isnan(_numbers(frame, "reasoning_tokens"))).astype(np.float64)
+    return (~np.isnan(numbers(frame, "reasoning_tokens"))).astype(np.float64)
 
 
 _ALL = "Rates are shares of all n responses, those without an answer included, where no other denominator is named."

@@ -39,7 +39,7 @@ def to_table(rows: Iterable[Analysed]) -> pa.Table:
         StoreError: a key that occurs twice, or a value that its column cannot hold.
     """
     ordered = sorted(rows, key=lambda row: row.key)
-    _check_unique([row.key for row in ordered])
+    check_unique([row.key for row in ordered])
     dicts = [_to_dict(row) for row in ordered]
     columns = []
     for field in SCHEMA:
@@ -73,6 +73,26 @@ def read_responses(path: Path) -> pa.Table:
     Raises:
         StoreError: no such file, a damaged one, or one that does not hold what `write_responses` writes.
     """
+    table = read_columns(path, SCHEMA)
+    for name, allowed in _ALLOWED.items():
+        unknown = set(table.column(name).unique().to_pylist()) - set(allowed)
+        if unknown:
+            raise StoreError(f"{path}: column {name!r} holds {sorted(unknown)}; known: {', '.join(allowed)}")
+    keys = checked_keys(path, table, KEY)
+    for key, status, answer in zip(
+        keys, table.column("status").to_pylist(), table.column("answer").to_pylist(), strict=True
+    ):
+        if (status == "ok") != (answer is not None):
+            raise StoreError(f"{path}: the row {key} has status {status!r} and answer {answer!r}, which contradict")
+    return table
+
+
+def read_columns(path: Path, schema: pa.Schema) -> pa.Table:
+    """The columns of `schema` of a file that belongs to a run, page checksums, types and missing values checked.
+
+    Raises:
+        StoreError: no such file, a damaged one, or other columns.
+    """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             present, table = file.schema_arrow, file.read()
@@ -80,15 +100,28 @@ def read_responses(path: Path) -> pa.Table:
         raise StoreError(f"{path} does not exist; analyse responses first, or give another file") from None
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} is damaged ({error}); make it again from the responses") from None
-    for field in SCHEMA:
+    for field in schema:
         if field.name not in present.names or present.field(field.name).type != field.type:
             raise StoreError(
                 f"{path} has no column {field.name!r} of type {field.type}: it was written by another version of "
                 "thinkgap; make it again from the responses"
             )
-    table = table.select(SCHEMA.names)
-    _check(path, table)
-    return table.cast(SCHEMA)
+        if not field.nullable and table.column(field.name).null_count:
+            raise StoreError(f"{path}: column {field.name!r} has missing values, which it cannot have")
+    return table.select(schema.names).cast(schema)
+
+
+def checked_keys(path: Path, table: pa.Table, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The key of each row.
+
+    Raises:
+        StoreError: one that occurs twice, or rows that are not in their order.
+    """
+    keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+    check_unique(keys, names, f"{path}: ")
+    if keys != sorted(keys):
+        raise StoreError(f"{path} is not sorted by {', '.join(names)}: it was changed after it was written")
+    return keys
 
 
 def to_analysed(table: pa.Table) -> list[Analysed]:
@@ -96,30 +129,16 @@ def to_analysed(table: pa.Table) -> list[Analysed]:
     return [_to_row(one) for one in table.to_pylist()]
 
 
-def _check(path: Path, table: pa.Table) -> None:
-    for field in SCHEMA:
-        if not field.nullable and table.column(field.name).null_count:
-            raise StoreError(f"{path}: column {field.name!r} has missing values, which it cannot have")
-    for name, allowed in _ALLOWED.items():
-        unknown = set(table.column(name).unique().to_pylist()) - set(allowed)
-        if unknown:
-            raise StoreError(f"{path}: column {name!r} holds {sorted(unknown)}; known: {', '.join(allowed)}")
-    keys = list(zip(*(table.column(name).to_pylist() for name in KEY), strict=True))
-    _check_unique(keys, f"{path}: ")
-    if keys != sorted(keys):
-        raise StoreError(f"{path} is not sorted by {', '.join(KEY)}: it was changed after it was written")
-    for key, status, answer in zip(
-        keys, table.column("status").to_pylist(), table.column("answer").to_pylist(), strict=True
-    ):
-        if (status == "ok") != (answer is not None):
-            raise StoreError(f"{path}: the row {key} has status {status!r} and answer {answer!r}, which contradict")
+def check_unique(keys: Sequence[tuple[str, ...]], names: Sequence[str] = KEY, where: str = "") -> None:
+    """Require that no key occurs twice.
 
-
-def _check_unique(keys: Sequence[tuple[str, ...]], where: str = "") -> None:
+    Raises:
+        StoreError: it does.
+    """
     if len(set(keys)) < len(keys):
         key = Counter(keys).most_common(1)[0][0]
         raise StoreError(
-            f"{where}two responses have the key {dict(zip(KEY, key, strict=True))}: give each its own mode or model "
+            f"{where}two responses have the key {dict(zip(names, key, strict=True))}: give each its own mode or model "
             "name, or keep one of them"
         )
 

@@ -45,19 +45,29 @@ def response_sheets(frame: pd.DataFrame, modes: Sequence[str] = ()) -> list[Shee
     order = by_condition(modes, list(dict.fromkeys(frame["mode"])))
     short = tuple(figure for figure in FIGURES if figure.column.name in _SHORT)
     sheets = [
-        _sheet("nothinking", "No-thinking by data set", rows, ("dataset",), order, FIGURES),
-        _sheet("nothinking_outcomes", "How responses came out", rows, ("dataset",), order, OUTCOMES),
-        _averaged("nothinking_spaces", "No-thinking by answer space", rows, ("space",), order),
-        _averaged("nothinking_models", "No-thinking by model", rows, (), order),
-        _sheet("nothinking_subjects", "No-thinking by subject", rows, ("dataset", "subject"), order, short),
-        _sheet("nothinking_areas", "No-thinking by area", rows, ("dataset", "area"), order, FIGURES),
+        sheet_by("nothinking", "No-thinking by data set", rows, ("dataset",), order, FIGURES),
+        sheet_by("nothinking_outcomes", "How responses came out", rows, ("dataset",), order, OUTCOMES),
+        averaged("nothinking_spaces", "No-thinking by answer space", rows, ("space",), order, FIGURES),
+        averaged("nothinking_models", "No-thinking by model", rows, (), order, FIGURES),
+        sheet_by("nothinking_subjects", "No-thinking by subject", rows, ("dataset", "subject"), order, short),
+        sheet_by("nothinking_areas", "No-thinking by area", rows, ("dataset", "area"), order, FIGURES),
     ]
     return [sheet for sheet in sheets if sheet.rows]
 
 
-def _sheet(
+def sheet_by(
     name: str, title: str, rows: Rows, by: tuple[str, ...], modes: Sequence[str], figures: Sequence[Figure]
 ) -> Sheet:
+    """A sheet with a row for each model, value of `by` and mode; rows without such a value are left out.
+
+    Args:
+        name: of the sheet.
+        title: of the sheet.
+        rows: the responses, with the values of `figures`.
+        by: columns of `responses.parquet`.
+        modes: all modes, in their order.
+        figures: the columns.
+    """
     keys = ("model", *by, "mode")
     return Sheet(
         name,
@@ -72,16 +82,19 @@ def _sheet(
     )
 
 
-def _averaged(name: str, title: str, rows: Rows, by: tuple[str, ...], modes: Sequence[str]) -> Sheet:
+def averaged(
+    name: str, title: str, rows: Rows, by: tuple[str, ...], modes: Sequence[str], figures: Sequence[Figure]
+) -> Sheet:
+    """As `sheet_by`, over data sets: each counting once, and all rows pooled."""
     keys = ("model", *by, "mode")
     found: list[tuple[Cell, ...]] = []
     for key, places in _cells(rows, keys, modes):
         n_datasets = len(np.unique(rows.dataset[places]))
         head = (*key, n_datasets, len(places))
         if n_datasets > 1:
-            equally = (mean_of_datasets(figure, rows, places) for figure in FIGURES)
+            equally = (mean_of_datasets(figure, rows, places) for figure in figures)
             found.append((*head[:-2], EQUAL, *head[-2:], *equally))
-        pooled = (figure.cell(rows, places) for figure in FIGURES)
+        pooled = (figure.cell(rows, places) for figure in figures)
         found.append((*head[:-2], POOLED, *head[-2:], *pooled))
     return Sheet(
         name,
@@ -91,11 +104,11 @@ def _averaged(name: str, title: str, rows: Rows, by: tuple[str, ...], modes: Seq
             Column("average", "average", "text"),
             Column("datasets", "data sets", "count"),
             Column("n", "n", "count"),
-            *(figure.column for figure in FIGURES),
+            *(figure.column for figure in figures),
         ),
         tuple(found),
         (
-            *_notes(FIGURES),
+            *_notes(figures),
             f"{EQUAL}: the mean of the data sets' figures, each counting once, with the interval of independent data "
             f"sets; {POOLED}: over all rows, so that large data sets decide",
         ),

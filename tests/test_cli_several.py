@@ -1,4 +1,4 @@
-"""Several data sets in one run, as they are typed."""
+"""Several data sets, encoders or judges in one run, as they are typed."""
 
 from __future__ import annotations
 
@@ -35,6 +35,16 @@ def test_one_data_set_and_a_sweep_stay_as_they_are() -> None:
     assert composed("dataset=boolq").datasets == {}
 
 
+def test_several_judges_and_encoders() -> None:
+    cfg = composed(*prepared("judge=rules,local", "judge.batch_size=12", "encoder=minilm"), "judges.local.seed=7")
+    assert list(cfg.judges) == ["rules", "local"]
+    assert [(one.name, one.batch_size, one.seed) for one in cfg.judges.values()] == [("rules", 12, 0), ("local", 12, 7)]
+    model = cfg.judges["local"].model
+    assert model is not None
+    assert model.name == "smollm2", "the model that an option brings comes along"
+    assert (cfg.judge.name, cfg.encoder.name, cfg.encoders) == ("rules", "minilm", {})
+
+
 def test_flags_may_stand_anywhere() -> None:
     given = prepared("dataset=boolq,mmlu", "--cfg", "job")
     assert given[-2:] == ["--cfg", "job"]
@@ -47,6 +57,9 @@ def test_flags_may_stand_anywhere() -> None:
         (["dataset=boolq,mmlu", "dataset.limt=3"], "did you mean 'dataset.limit'"),
         (["dataset=boolq,mmlu", "dataset.path=nowhere"], "there is no nowhere/boolq"),
         (["dataset=boolq,mlmu"], "no such option"),
+        (["judge=rules,rules"], "name each judge once"),
+        (["encoder=minilm,none"], "none stands alone"),
+        (["judge=rules,local", "judge.batch=3"], "judge.batch: no such"),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], message: str) -> None:

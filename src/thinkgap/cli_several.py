@@ -1,0 +1,67 @@
+"""Several options of one group in one run: `dataset=boolq,mmlu dataset.limit=60` spelled out as Hydra takes it.
+
+Without `-m`, names of several data sets, encoders or judges are one job's. Knows names and paths; imports
+nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from thinkgap.errors import ConfigError
+
+SEVERAL: Mapping[str, str] = {"dataset": "datasets", "encoder": "encoders", "judge": "judges"}
+"""Group -> setting that holds several of its options by name."""
+
+
+def several(arguments: Sequence[str], group: str, options: Collection[str]) -> list[str]:
+    """Arguments in which a list of options of `group` is a setting of its own for each: `datasets.NAME`.
+
+    What is said of `dataset.KEY` holds for each of them. `dataset.path` is a folder with a folder or file for each
+    name, such as `FOLDER/boolq`.
+
+    Args:
+        arguments: of the command line.
+        group: one of `SEVERAL`.
+        options: names of the group's options.
+
+    Returns:
+        The arguments as they are, unless they name several options and ask for no sweep.
+
+    Raises:
+        ConfigError: an option that is named twice, or a path without a part for one data set.
+    """
+    named = [argument for argument in arguments if argument.startswith(f"{group}=")]
+    names = [name.strip() for name in named[-1].partition("=")[2].strip("[]").split(",")] if named else []
+    swept = any(argument in ("-m", "--multirun") for argument in arguments)
+    if swept or len(names) < 2 or not set(names) <= set(options):
+        return list(arguments)
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{named[-1]}: name each {'data set' if group == 'dataset' else group} once")
+    if "none" in names:
+        raise ConfigError(f"{named[-1]}: none stands alone")
+    own = f"{group}."
+    kept = [argument for argument in arguments if argument not in named and not argument.startswith(own)]
+    common = [argument.removeprefix(own) for argument in arguments if argument.startswith(own)]
+    # The first one is also `dataset`, which titles and folders are named after.
+    spelled = [f"{group}={names[0]}", *(f"+{group}@{SEVERAL[group]}.{name}={name}" for name in names)]
+    for setting in common:
+        key, _, value = setting.partition("=")
+        spelled += [
+            f"{SEVERAL[group]}.{name}.{key}={_part(value, name) if (group, key) == ('dataset', 'path') else value}"
+            for name in names
+        ]
+    # In front: argparse takes no overrides behind a flag.
+    return [*spelled, *kept]
+
+
+def _part(path: str, name: str) -> str:
+    root = Path(path.strip("'\"")).expanduser()
+    for one in (root / name, root / f"{name}.parquet", root / f"{name}.jsonl"):
+        if one.exists():
+            return str(one)
+    raise ConfigError(
+        f"dataset.path={path}: with several data sets it is a folder with one for each, and there is no {root / name}; "
+        f"give datasets.{name}.path=... for each instead"
+    )
