@@ -89,7 +89,7 @@ def _read(options: argparse.Namespace) -> int:
     if found.rows.empty:
         print("error: no file holds a label of this sample", file=sys.stderr)
         return 1
-    joined = join(found, key, options.runs)
+    joined = join(found.rows, key, options.runs)
     sheets = agreement_sheets(joined, key)
     notes = [f"note: {note}" for note in joined.notes]
     text = "\n".join([sheet_markdown(sheet) for sheet in sheets] + notes + [""] * bool(notes))

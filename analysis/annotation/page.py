@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.annotation.rubric import CHOICES, EMPTY, EMPTY_RELEVANCE, RELEVANCE, RULES
+from analysis.annotation.rubric import CHOICES, EMPTY_RELEVANCE, RELEVANCE, RULES
 from analysis.annotation.sample import Sample
+from thinkgap.nothinking.levels import EMPTY
 
 COLUMNS = ("id", "annotator", "label", "relevance", "note", "seconds", "sample")
 """Of an annotator's file, which the page exports and `annotation.read` reads."""
@@ -79,8 +80,8 @@ def _data(sample: Sample) -> str:
 
 def _shown(rows: pd.DataFrame) -> list[dict[str, str]]:
     return [
-        {"id": one, "problem": problem, "trace": trace}
-        for one, problem, trace in zip(rows["id"], rows["problem"], rows["trace"], strict=True)
+        {"id": one, "problem": problem, "trace": "" if empty else trace}
+        for one, problem, trace, empty in zip(rows["id"], rows["problem"], rows["trace"], rows["empty"], strict=True)
     ]
 
 

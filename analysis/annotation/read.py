@@ -16,8 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.annotation.page import unguarded
-from analysis.annotation.rubric import CHOICES, EMPTY, EMPTY_RELEVANCE, LABELS, RELEVANCE
+from analysis.annotation.rubric import CHOICES, EMPTY_RELEVANCE, RELEVANCE
 from analysis.annotation.sample import Key
+from thinkgap.nothinking.levels import EMPTY, TRACE_LABELS
 
 _NEEDED = ("id", "label", "relevance", "sample")
 _MARKS = (",", ";", "\t")
@@ -167,8 +168,8 @@ def _row(
         if (label or EMPTY, relevance or EMPTY_RELEVANCE) != (EMPTY, EMPTY_RELEVANCE):
             problem(f"{item} is empty, which is its label by definition: {said!r} is not taken")
         return None
-    if one["label"] and label not in LABELS:
-        problem(f"{item} cannot have the label {one['label']!r}; labels: {', '.join(LABELS)}")
+    if one["label"] and label not in TRACE_LABELS:
+        problem(f"{item} cannot have the label {one['label']!r}; labels: {', '.join(TRACE_LABELS)}")
         label = None
     if one["relevance"] and relevance is None:
         problem(f"{item} cannot have the relevance {one['relevance']!r}: it goes from 1 to {len(RELEVANCE)}")
@@ -179,7 +180,7 @@ def _row(
         annotator = Path(path).stem
         problem(f"names no annotator: the file's name, {annotator}, is taken")
     seconds = one.get("seconds", "").replace(",", ".")
-    known = re.fullmatch(r"\d+(\.\d+)?", seconds) is not None
+    known = re.fullmatch(r"[0-9]+(\.[0-9]+)?", seconds) is not None
     note = unguarded(one.get("note", ""))
     return Row(item, annotator, label, relevance, note, float(seconds) if known else None, path, line)
 
@@ -191,7 +192,7 @@ def _label(text: str) -> str | None:
 
 def _relevance(text: str) -> int | None:
     # Spreadsheets write 4.0, in some languages 4,0.
-    found = re.fullmatch(r"(\d)(?:[.,]0+)?", text)
+    found = re.fullmatch(r"([0-9])(?:[.,]0+)?", text)
     return int(found[1]) if found and 1 <= int(found[1]) <= len(RELEVANCE) else None
 
 

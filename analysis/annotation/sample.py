@@ -58,7 +58,7 @@ class Key:
 
 
 def read_pool(folders: Sequence[str | Path]) -> pd.DataFrame:
-    """The responses of finished no-thinking runs: key, space, subject, area, problem, trace, sorted by key.
+    """The responses of finished no-thinking runs: key, space, subject, area, problem, trace, empty, sorted by key.
 
     Raises:
         StoreError: a folder without readable responses.
@@ -67,6 +67,7 @@ def read_pool(folders: Sequence[str | Path]) -> pd.DataFrame:
     tables = [read_responses(Path(folder) / RESPONSES_FILE) for folder in folders]
     names = [*KEY, "space", "subject", "area", "problem", "trace"]
     pool = pa.concat_tables([table.select(names) for table in tables]).to_pandas()
+    pool["empty"] = [not trace.strip() for trace in pool["trace"]]
     twice = pool.duplicated(list(KEY))
     if twice.any():
         key = pool.loc[twice, list(KEY)].iloc[0].to_dict()
@@ -119,8 +120,8 @@ def draw(
         if name not in CAN_BE_CELLS:
             raise ConfigError(f"no cells by {name!r}{nearest(name, CAN_BE_CELLS)}")
     if not include_empty:
-        pool = pool.loc[pool["trace"] != ""].reset_index(drop=True)
-    if pool.empty:
+        pool = pool.loc[~pool["empty"]].reset_index(drop=True)
+    if all(pool["empty"]):
         raise DataError(f"all traces of the {source} are empty: there is nothing to label")
     notes = []
     if len(pool) < n:
@@ -134,7 +135,6 @@ def draw(
     width = max(3, len(str(len(rows))))
     # Spreadsheets turn ids such as 007 and 1e5 into numbers; these they leave alone.
     rows["id"] = [f"t{place:0{width}d}" for place in range(1, len(rows) + 1)]
-    rows["empty"] = rows["trace"] == ""
     rows["trace_sha256"] = [trace_digest(trace) for trace in rows["trace"]]
     rows = rows[[*_KEY_SCHEMA.names, "problem", "trace"]]
     if unknown := int((rows["problem"].str.strip() == "").sum()):
@@ -183,7 +183,7 @@ def trace_digest(trace: str) -> str:
 def _draw_places(pool: pd.DataFrame, n: int, by: list[str], rng: np.random.Generator) -> list[int]:
     cells = [group for _, group in pool.groupby(by, sort=True)]
     sizes = apportion([Fraction(n * len(cell), len(pool)) for cell in cells], rng.permutation(len(cells)).tolist())
-    empty = [cell.loc[cell["trace"] == ""].index.to_numpy() for cell in cells]
+    empty = [cell.loc[cell["empty"]].index.to_numpy() for cell in cells]
     shares = [Fraction(size * len(own), len(cell)) for size, own, cell in zip(sizes, empty, cells, strict=True)]
     n_empty = apportion(shares, rng.permutation(len(cells)).tolist())
     found: list[int] = []

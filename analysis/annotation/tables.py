@@ -12,50 +12,48 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from analysis.annotation.read import Annotations
-from analysis.annotation.rubric import EMPTY
 from analysis.annotation.sample import Key, trace_digest
-from thinkgap.errors import StoreError
 from thinkgap.nothinking.columns import KEY
+from thinkgap.nothinking.levels import EMPTY, read_judgements, read_relevance
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
-
-JUDGEMENTS_FILE = "judgements.parquet"
-RELEVANCE_FILE = "relevance.parquet"
-_JUDGED = ("judge", "label", "status")
-_RELEVANCE = ("encoder", "cosine")
 
 
 @dataclass(frozen=True)
 class Joined:
-    """People, judges and encoders on the same texts."""
+    """People, judges and encoders on the same texts. Every frame also has dataset, model, mode and space."""
 
     annotations: pd.DataFrame
-    """item, annotator, label, relevance, note, seconds, and model, mode, space, dataset of the response."""
-    judged: pd.DataFrame | None
-    """item, judge, label, status, and the same four; None without judgements. Empty texts have the label `empty`."""
-    relevance: pd.DataFrame | None
-    """item, encoder, cosine, empty, and the same four; None without figures. Empty texts have 0."""
+    """item, annotator, label, relevance, note, seconds."""
+    judged: pd.DataFrame
+    """item, judge, label, status, of responses of the sample only; empty texts have the label `empty`."""
+    relevance: pd.DataFrame
+    """item, encoder, cosine, empty, of responses of the sample only; empty texts have 0."""
     notes: tuple[str, ...]
 
 
-def join(annotations: Annotations, key: Key, runs: Sequence[str | Path]) -> Joined:
+def join(annotations: pd.DataFrame, key: Key, runs: Sequence[str | Path]) -> Joined:
     """Everything by opaque id.
+
+    Args:
+        annotations: rows of `read.Annotations`.
+        key: of the sample.
+        runs: folders of runs whose judgements and relevance are wanted.
 
     Raises:
         StoreError: a run without readable responses, or a damaged file of one.
     """
     notes: list[str] = []
-    own = [_of_run(Path(run), key, notes) for run in runs]
-    judged = _united([_joined(Path(run) / JUDGEMENTS_FILE, _JUDGED, rows) for run, rows in own])
-    relevance = _united([_joined(Path(run) / RELEVANCE_FILE, _RELEVANCE, rows) for run, rows in own])
-    if judged is not None:
-        judged = _with_empty(judged, key, "judge", {"label": EMPTY, "status": "ok"}, notes)
-    if relevance is not None:
-        relevance = _with_empty(relevance, key, "encoder", {"cosine": 0.0}, notes)
-    return Joined(_with_cells(annotations.rows, key), judged, relevance, tuple(notes))
+    own = [(Path(run), _of_run(Path(run), key, notes)) for run in runs]
+    judged = [_joined(read_judgements(run), ("judge", "label", "status"), rows) for run, rows in own]
+    relevance = [_joined(read_relevance(run), ("encoder", "cosine", "empty"), rows) for run, rows in own]
+    return Joined(
+        _with_cells(annotations, key),
+        _with_cells(_united(judged, ("item", "judge", "label", "status"), key, notes), key),
+        _with_cells(_united(relevance, ("item", "encoder", "cosine", "empty"), key, notes), key),
+        tuple(notes),
+    )
 
 
 def agreement_sheets(joined: Joined, key: Key) -> list[Sheet]:
@@ -63,8 +61,10 @@ def agreement_sheets(joined: Joined, key: Key) -> list[Sheet]:
     # Merge: `thinkgap.nothinking.people` is written elsewhere; drop the comment for pyright when it is here.
     from thinkgap.nothinking.people import people_sheets  # pyright: ignore[reportMissingImports]
 
-    sheets = people_sheets(annotations=joined.annotations, judged=joined.judged, relevance=joined.relevance)
-    return [coverage_sheet(joined.annotations, key), *sheets]
+    return [
+        coverage_sheet(joined.annotations, key),
+        *people_sheets(joined.annotations, joined.judged, joined.relevance),
+    ]
 
 
 def coverage_sheet(annotations: pd.DataFrame, key: Key) -> Sheet:
@@ -76,28 +76,24 @@ def coverage_sheet(annotations: pd.DataFrame, key: Key) -> Sheet:
         Column("to_label", "of", "count"),
         Column("seconds", "median seconds", "number"),
     )
-    empty = _empty_ids(key)
-    wanted = len(key.rows) - len(empty)
+    n_empty = sum(key.rows["empty"])
+    wanted = len(key.rows) - n_empty
     rows: list[tuple[Cell, ...]] = []
     partial = False
-    for annotator, said in annotations.loc[~annotations["item"].isin(empty)].groupby("annotator", sort=False):
+    for annotator, said in annotations.loc[annotations["label"] != EMPTY].groupby("annotator", sort=False):
         labelled, rated = (len(said.dropna(subset=[name])) for name in ("label", "relevance"))
-        times = list(said.dropna(subset=["seconds"])["seconds"])
+        partial = partial or min(labelled, rated) < wanted
+        times = [float(one) for one in said.dropna(subset=["seconds"])["seconds"]]
         median: Cell = statistics.median(times) if times else Missing("the file has no times")
         rows.append((str(annotator), labelled, rated, wanted, median))
-        partial = partial or min(labelled, rated) < wanted
-    notes = [f"{len(empty)} further texts are empty: label {EMPTY} by definition, for every annotator."]
+    notes = [f"{n_empty} further texts are empty: label {EMPTY} and relevance 1 by definition, for every annotator."]
     if partial:
         notes.append("Not all annotators did all texts: their figures over all outputs hold too many empty ones.")
     return Sheet("annotators", "What was labelled", columns, tuple(rows), tuple(notes))
 
 
-def _empty_ids(key: Key) -> list[str]:
-    return list(key.rows.loc[key.rows["empty"], "id"])
-
-
-def _of_run(run: Path, key: Key, notes: list[str]) -> tuple[Path, pd.DataFrame]:
-    """The rows of the key that this run's judges and encoders have read: key columns and id."""
+def _of_run(run: Path, key: Key, notes: list[str]) -> pd.DataFrame:
+    """The responses of the sample that are this run's: key columns and id."""
     responses = read_responses(run / RESPONSES_FILE).select([*KEY, "trace"]).to_pandas()
     rows = key.rows.merge(responses, on=list(KEY), how="inner", validate="one_to_one")
     if rows.empty:
@@ -105,45 +101,28 @@ def _of_run(run: Path, key: Key, notes: list[str]) -> tuple[Path, pd.DataFrame]:
     same = [trace_digest(trace) == known for trace, known in zip(rows["trace"], rows["trace_sha256"], strict=True)]
     if other := len(rows) - sum(same):
         notes.append(f"{other} responses of {run} have another trace than the one that was labelled: they are left out")
-    return run, rows.loc[same, [*KEY, "id"]]
+    return rows.loc[same, [*KEY, "id"]]
 
 
-def _joined(path: Path, columns: tuple[str, ...], rows: pd.DataFrame) -> pd.DataFrame | None:
-    if not path.exists():
-        return None
-    try:
-        frame = pq.read_table(path, columns=[*KEY, *columns], page_checksum_verification=True).to_pandas()
-    except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{path} cannot be read ({error}); make it again with the same command") from None
-    if lacking := [name for name in (*KEY, *columns) if name not in frame]:
-        raise StoreError(f"{path} has no column {', '.join(lacking)}: it was written by another version of thinkgap")
-    return frame.merge(rows, on=list(KEY), how="inner").rename(columns={"id": "item"})[["item", *columns]]
+def _joined(table: pa.Table, columns: tuple[str, ...], rows: pd.DataFrame) -> pd.DataFrame:
+    frame = table.select([*KEY, *columns]).to_pandas().merge(rows, on=list(KEY), how="inner")
+    return frame.rename(columns={"id": "item"}).loc[:, ["item", *columns]]
 
 
-def _united(frames: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
-    there = [frame for frame in frames if frame is not None]
-    return pd.concat(there, ignore_index=True) if there else None
-
-
-def _with_empty(frame: pd.DataFrame, key: Key, name: str, values: dict[str, object], notes: list[str]) -> pd.DataFrame:
-    """Rows of the texts that are not empty as they are, and of each empty one what it has by definition."""
-    empty = _empty_ids(key)
-    frame = frame.loc[~frame["item"].isin(empty)]
-    twice = frame.duplicated(["item", name])
-    if twice.any():
-        notes.append(f"{int(twice.sum())} rows of a {name} are there twice, as two runs have them: the first counts")
-        frame = frame.loc[~twice]
-    wanted = len(key.rows) - len(empty)
-    parts = []
-    for one, own in frame.groupby(name, sort=True):
-        if len(own) < wanted:
-            notes.append(f"the {name} {one} has {len(own):,} of the {wanted:,} texts that are not empty")
-        by_definition = pd.DataFrame({"item": empty, name: one, **{k: [v] * len(empty) for k, v in values.items()}})
-        parts.append(pd.concat([own, by_definition], ignore_index=True) if empty else own)
-    found = pd.concat(parts, ignore_index=True) if parts else frame
-    return _with_cells(found, key)
+def _united(frames: Sequence[pd.DataFrame], columns: tuple[str, ...], key: Key, notes: list[str]) -> pd.DataFrame:
+    """The rows of all runs, each text and judge (or encoder) once."""
+    name = columns[1]
+    found = pd.concat([pd.DataFrame(columns=list(columns), dtype=object), *frames], ignore_index=True)
+    twice = found.duplicated(["item", name])
+    if any(twice):
+        notes.append(f"{sum(twice)} rows of a {name} are in two runs: those of the run named first count")
+        found = found.loc[~twice]
+    for one, own in found.groupby(name):
+        if len(own) < len(key.rows):
+            notes.append(f"the {name} {one} has {len(own):,} of the {len(key.rows):,} texts")
+    return found
 
 
 def _with_cells(frame: pd.DataFrame, key: Key) -> pd.DataFrame:
-    cells = key.rows.rename(columns={"id": "item"}).loc[:, ["item", "empty", "dataset", "model", "mode", "space"]]
+    cells = key.rows.rename(columns={"id": "item"}).loc[:, ["item", "dataset", "model", "mode", "space"]]
     return frame.merge(cells, on="item", how="left", validate="many_to_one")
