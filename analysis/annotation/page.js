@@ -60,8 +60,9 @@ function show() {
   $("trace").classList.toggle("nothing", isEmpty(item));
   $("is-empty").hidden = !isEmpty(item);
   $("asked").hidden = isEmpty(item);
-  for (const button of $("labels").children) button.ariaPressed = String(button.dataset.value === own.label);
-  for (const button of $("relevance").children) button.ariaPressed = String(button.dataset.value === String(own.relevance));
+  for (const [group, chosen] of [["labels", own.label], ["relevance", String(own.relevance)]]) {
+    for (const button of $(group).children) button.setAttribute("aria-pressed", String(button.dataset.value === chosen));
+  }
   if ($("note").value !== own.note) $("note").value = own.note;
   $("previous").disabled = place === 0;
   $("next").disabled = place === ITEMS.length - 1;
@@ -242,7 +243,7 @@ document.addEventListener("keydown", (event) => {
   const isUndo = key === "z" && (event.ctrlKey || event.metaKey);
   if ((event.ctrlKey || event.metaKey || event.altKey) && !isUndo) return;
   // Enter presses the button or link that has the focus, unless that has been chosen already.
-  if (key === "enter" && target.closest("button, a") && target.ariaPressed !== "true") return;
+  if (key === "enter" && target.closest("button, a") && target.getAttribute("aria-pressed") !== "true") return;
   const action = Object.hasOwn(ACTIONS, key) ? ACTIONS[key] : null;
   if (!action) return;
   event.preventDefault();
@@ -258,9 +259,9 @@ $("file").addEventListener("change", importCsv);
 $("rename").addEventListener("click", () => { endNote(); keep(); ask(); });
 $("help-button").addEventListener("click", () => open("help"));
 $("close-help").addEventListener("click", () => $("help").close());
-$("note").addEventListener("focus", () => { noteBefore = [ITEMS[place], markOf(ITEMS[place]).note]; });
 $("note").addEventListener("input", () => {
   // Kept at each stroke, as the page may be closed while one writes.
+  noteBefore ??= [ITEMS[place], markOf(ITEMS[place]).note];
   marks.set(ITEMS[place].id, { ...markOf(ITEMS[place]), note: $("note").value });
   keep();
 });
