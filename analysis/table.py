@@ -1,7 +1,8 @@
 """Print the tables of finished runs from their records: `python -m analysis.table RUN_FOLDER [RUN_FOLDER ...]`.
 
 Prints what the run itself printed, by the same function, and of linear probes all tables; `--csv` the table of
-conditions of several runs as one file, `--sheet NAME` one of the further tables. Loads no model and writes nothing.
+conditions (of a no-thinking run that by data set and mode) of several runs as one file, `--sheet NAME` one of the
+further tables. Loads no model and writes nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.nothinking.run_sheets import nothinking_sheets, nothinking_text
+from thinkgap.nothinking.store import RESPONSES_FILE
 from thinkgap.readouts.report import report_of_run, report_text
 from thinkgap.readouts.sheet import Sheet, sheet_dicts
 from thinkgap.readouts.table import tables_of_run
@@ -29,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--csv", action="store_true", help="the table of conditions at full precision, for all folders as one file"
     )
     parser.add_argument(
-        "--sheet", metavar="NAME", help="one further table instead, as CSV: permutation, vocabulary, layers, ..."
+        "--sheet",
+        metavar="NAME",
+        help="one further table instead, as CSV: permutation, vocabulary, layers, answer_first, ...",
     )
     options = parser.parse_args(arguments)
     rows: list[Row] = []
@@ -53,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _text(folder: str) -> str:
+    if _has_responses(folder):
+        return nothinking_text(Path(folder), nothinking_sheets(Path(folder)))
     if not _has_probes(folder):
         return report_text(folder)
     # Probes import torch, which evaluations need not wait for.
@@ -62,6 +69,8 @@ def _text(folder: str) -> str:
 
 
 def _conditions(folder: str) -> list[Row]:
+    if _has_responses(folder):
+        return _sheet(folder, "nothinking")
     if _has_probes(folder):
         return _sheet(folder, "linear_probes")
     return [row for table in tables_of_run(folder) for row in to_dicts(table)]
@@ -75,11 +84,18 @@ def _sheet(folder: str, name: str) -> list[Row]:
 
 
 def _sheets(folder: str) -> Sequence[Sheet]:
+    if _has_responses(folder):
+        return nothinking_sheets(Path(folder))
     if not _has_probes(folder):
         return report_of_run(folder).sheets
     from probes.tables import report_of_probes
 
     return report_of_probes(Path(folder)).sheets
+
+
+def _has_responses(folder: str) -> bool:
+    """Whether it is a no-thinking run."""
+    return (Path(folder) / RESPONSES_FILE).exists()
 
 
 def _has_probes(folder: str) -> bool:

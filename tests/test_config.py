@@ -90,7 +90,11 @@ def composed_as(kind: type[Config], name: str, overrides: Sequence[str]) -> Conf
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_every_option_composes(group: str, option: str) -> None:
-    needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
+    needed = {
+        "jsonl": ["dataset.path=mine.jsonl"],
+        "custom": ["trigger.conditions.custom.text=Hm."],
+        "openai_compatible": ["judge.model.path=some/model"],
+    }
     config = composed(f"{group}={option}", *needed.get(option, []))
     assert not OmegaConf.missing_keys(OmegaConf.structured(config))
 

@@ -1,8 +1,8 @@
 """What stands between the command line and Hydra: short forms, and errors that name the nearest option.
 
-`model=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path; `probe.fit=train[image]` needs
-no quotes. An unknown group option or key is refused here, because Hydra's own message does not say which name was
-meant. Imports nothing heavy.
+`model=PATH`, `encoder=PATH` and `dataset=FILE.jsonl` are short for the generic options with that path;
+`probe.fit=train[image]` needs no quotes. An unknown group option or key is refused here, because Hydra's own message
+does not say which name was meant. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from thinkgap.printable import printable
 
 Config = TypeVar("Config")
 CONF = Path(__file__).resolve().parents[2] / "conf"
-_PATH_GROUPS = {"model": "local", "dataset": "jsonl"}
+_PATH_GROUPS = {"model": "local", "dataset": "jsonl", "encoder": "local"}
 _PATH_SUFFIXES = {".gguf", ".json", ".jsonl", ".parquet"}
 _NULLABLE = {"mode", "experiment"}
 _NOT_SETTINGS = {"experiment", "local"}
@@ -62,8 +62,9 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
             continue
         key, _, value = argument.partition("=")
         prepared += _prepared(key, value, schema, conf)
-    if "model=local" in prepared and not any(one.startswith("model.path=") for one in prepared):
-        raise ConfigError("model=local needs model.path=PATH (or write model=PATH)")
+    for group in ("model", "encoder"):
+        if f"{group}=local" in prepared and not any(one.startswith(f"{group}.path=") for one in prepared):
+            raise ConfigError(f"{group}=local needs {group}.path=PATH (or write {group}=PATH)")
     return prepared
 
 

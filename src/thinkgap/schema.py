@@ -490,6 +490,16 @@ class VerdictConfig:
 
 
 @dataclass
+class ComprehensionConfig:
+    """Questions to the model about what the instructions of its answer-only modes permit (`no_thinking`)."""
+
+    enabled: bool = False
+    """Whether to ask them."""
+    wordings: List[str] = field(default_factory=list)
+    """Which of `thinkgap.prompts.comprehension.WORDINGS`; empty is all."""
+
+
+@dataclass
 class EncoderConfig:
     """A sentence encoder that measures the question relevance of traces (QRel, `evaluation=no_thinking`)."""
 
@@ -589,6 +599,8 @@ class EvaluationConfig:
     """Hidden states."""
     math_seconds: float = 5.0
     """Seconds for the comparison of one open answer by algebra, after which it is undecided (`no_thinking`)."""
+    comprehension: ComprehensionConfig = field(default_factory=ComprehensionConfig)
+    """Whether the model understands the instruction that it is given."""
     estimate: bool = False
     """Whether to print how many calls and tokens a served model would take, and stop (`no_thinking`)."""
     reuse: bool = True

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from data_examples import load
 
+from tests.nothinking.examples import answered
 from thinkgap.data import LoadedDataset, identity
 from thinkgap.data.images import check_image
 from thinkgap.data.mmlu import AREAS
 from thinkgap.data.mmmu import MMMU_10
+from thinkgap.evaluation.asking import question_of
+from thinkgap.nothinking.analyse import analyse
+from thinkgap.nothinking.store import to_table
+from thinkgap.nothinking.tables import response_sheets
 from thinkgap.schema import DuplicateOptions, ImageFilter
 
 
@@ -89,6 +95,27 @@ def test_mmlu_areas(shared_data: Path) -> None:
     assert sizes == {"STEM": 3_153, "humanities": 4_705, "social": 3_077, "other": 3_107}
     assert len({item.subject for item in items}) == 57
     assert all(item.meta["area"] == AREAS[item.subject] for item in items)
+
+
+def test_tables_by_mmlu_area_have_the_studys_sizes(shared_data: Path) -> None:
+    """Every item answered once: n by area is 4,705, 3,077, 3,153 and 3,107, and anatomy's 135 are among STEM's."""
+    said = analyse(answered("\\boxed{A}", mode="strict"), model="m")
+    questions = [question_of("mmlu", identity(item)) for item in _load(shared_data, "mmlu", "test").items]
+    rows = [replace(said, answered=replace(said.answered, question=one)) for one in questions]
+    sheets = {sheet.name: sheet for sheet in response_sheets(to_table(rows).to_pandas())}
+    areas = sheets["nothinking_areas"]
+    assert [column.name for column in areas.columns[:5]] == ["model", "dataset", "area", "mode", "n"]
+    assert {row[2]: row[4] for row in areas.rows} == {
+        "STEM": 3_153,
+        "humanities": 4_705,
+        "other": 3_107,
+        "social": 3_077,
+    }
+    subjects = Counter(one.subject for one in questions)
+    assert {row[2]: row[4] for row in sheets["nothinking_subjects"].rows} == subjects
+    assert len(subjects) == 57
+    assert subjects["anatomy"] == 135
+    assert sum(n for subject, n in subjects.items() if AREAS[subject] == "STEM") == 3_153
 
 
 def test_mmlu_pro_defects(shared_data: Path) -> None:

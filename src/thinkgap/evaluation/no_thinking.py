@@ -19,10 +19,10 @@ from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.importers import load_responses
 from thinkgap.nothinking.analyse import analyse_all
-from thinkgap.nothinking.audit_tables import audit_sheets
+from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges, to_dict, write_exchanges
 from thinkgap.nothinking.equality import MathEquality
+from thinkgap.nothinking.run_sheets import nothinking_sheets, nothinking_text
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses, write_responses
-from thinkgap.nothinking.tables import response_sheets
 from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
 from thinkgap.schema import BackendKind, EvaluateConfig
@@ -34,8 +34,6 @@ from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
-PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces")
-"""Sheets that a run prints; all are in its folder."""
 _TABLE_ROWS = 10_000
 """Responses in the W&B table."""
 
@@ -80,10 +78,13 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             model = "" if cfg.responses is not None else cfg.model.name
             with MathEquality(seconds=cfg.evaluation.math_seconds) as equality:
                 rows = analyse_all(found.answered, model=model, decide=equality.many, count_tokens=found.count_tokens)
+            (folder / COMPREHENSION_FILE).unlink(missing_ok=True)  # of a run that never ended, with other settings
+            if found.exchanges is not None:
+                write_exchanges(folder / COMPREHENSION_FILE, found.exchanges)
             write_responses(done, rows)
-            facts = {"config": asdict(cfg), "notes": list(found.notes), **found.described}
+            facts = {"config": asdict(cfg), "modes": found.modes, "notes": list(found.notes), **found.described}
             write_manifest(folder, collect_manifest(facts, started=started, finished=datetime.now(UTC)))
-            sheets = _report(folder, found)
+            sheets = _report(folder)
         _mirror(tracker, folder, sheets)
     return sheets
 
@@ -93,6 +94,10 @@ def _check(cfg: EvaluateConfig) -> None:
     if cfg.evaluation.estimate and (cfg.responses is not None or not served):
         raise ConfigError("evaluation.estimate counts the calls of a served model: choose one, or leave it out")
     if cfg.responses is not None:
+        if cfg.evaluation.comprehension.enabled:
+            raise ConfigError(
+                "evaluation.comprehension asks a model, which responses=FILE has not: leave one of them out"
+            )
         return
     if not cfg.mode.conditions:
         raise ConfigError("evaluation=no_thinking asks under answer modes: give mode=paper, or mode=[strict,prefix]")
@@ -148,6 +153,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
     return {
         **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
         "items": items_digest(loaded),
+        "comprehension": kept["evaluation"]["comprehension"],
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
         **common,
     }
@@ -160,19 +166,13 @@ def _sha256(path: Path) -> str:
         raise ConfigError(f"responses={path}: {error.strerror or error}; give a file of responses") from error
 
 
-def _report(folder: Path, found: Asked) -> list[Sheet]:
+def _report(folder: Path) -> list[Sheet]:
     """Print the tables, made again from what is on disk."""
-    frame = read_responses(folder / RESPONSES_FILE).to_pandas()
-    sheets = [*response_sheets(frame, found.modes), *audit_sheets(frame)]
+    sheets = nothinking_sheets(folder)
     for sheet in sheets:
         write_text(folder / f"{sheet.name}.csv", to_csv(sheet_dicts(sheet)))
-    notes = "".join(f"- {note}\n" for note in found.notes)
-    write_text(folder / "no_thinking.md", "\n".join([*map(sheet_markdown, sheets), notes]))
-    for sheet in sheets:
-        if sheet.name in PRINTED:
-            print(sheet_markdown(sheet))
-    if notes:
-        print(notes)
+    write_text(folder / "no_thinking.md", nothinking_text(folder, sheets, None))
+    print(nothinking_text(folder, sheets))
     print(f"all {len(sheets)} tables: {folder / 'no_thinking.md'}; responses and manifest: {folder}")
     return sheets
 
@@ -184,6 +184,9 @@ def _mirror(tracker: WandbTracker, folder: Path, sheets: Sequence[Sheet]) -> Non
         tracker.table(sheet.name, sheet_dicts(sheet))
     rows = read_responses(folder / RESPONSES_FILE).slice(0, _TABLE_ROWS).to_pylist()
     tracker.table("responses", [{name: _cell(value) for name, value in row.items()} for row in rows])
+    if (file := folder / COMPREHENSION_FILE).exists():
+        exchanges = [to_dict(one) for one in read_exchanges(file)]
+        tracker.table("comprehension", [{name: _cell(value) for name, value in row.items()} for row in exchanges])
 
 
 def _cell(value: Any) -> Any:

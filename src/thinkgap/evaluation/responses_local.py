@@ -7,6 +7,8 @@ reading of a response.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +21,20 @@ from thinkgap.evaluation.asking import (
     presentations_of,
     question_of,
 )
+from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.evaluation.describe import check_own_texts
 from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies
 from thinkgap.evaluation.predict import device_of
 from thinkgap.evaluation.prepare import load_model
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import mode_conditions
+from thinkgap.prompts.wordings import ComprehensionQuestion
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.decode import Decoder
 from thinkgap.scoring.decode_check import choose_decoding
 from thinkgap.scoring.reply import Reply
 from thinkgap.scoring.stopping import stop_ids
+from thinkgap.store.replies import ReplyStore
 from thinkgap.types import Answered, Condition, Response, Thinking
 
 log = logging.getLogger(__name__)
@@ -60,6 +65,7 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
         return f"{name} has no switch for its own thinking" if lacks else ""
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
+    questions = questions_of(cfg, conditions, loaded)
     _refuse_images(loaded, fmt.is_vision, name)
     builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, "", cfg.prompt.system)
     check_own_texts(builder)
@@ -93,6 +99,8 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
             f"{n_long} responses went on beyond the {fmt.max_length:,} tokens that this model takes: lower "
             "evaluation.generation.max_new_tokens."
         )
+    exchanges, missing = exchanged(name, questions, _explained(questions, builder, decoder, store))
+    notes += missing
     described = {
         "model": backend.describe(),
         "datasets": describe_datasets(loaded),
@@ -103,20 +111,49 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     def count_tokens(text: str) -> int:
         return len(fmt.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    return Asked(answered, tuple(one.name for one in conditions), tuple(notes), described, count_tokens)
+    return Asked(
+        answered,
+        tuple(one.name for one in conditions),
+        tuple(notes),
+        described,
+        count_tokens,
+        exchanges if cfg.evaluation.comprehension.enabled else None,
+    )
+
+
+def _explained(
+    questions: Sequence[ComprehensionQuestion], builder: PromptBuilder, decoder: Decoder, store: ReplyStore
+) -> list[Response | None]:
+    """What the model says to each question of the comprehension check; None to one that cannot be shown to it."""
+    fmt = decoder.backend.fmt
+    found: dict[str, Response] = {}
+    for condition in dict.fromkeys(one.condition for one in questions):
+        own = ItemPrompts(
+            [[one.presentation] for one in questions if one.condition == condition],
+            replace(builder, conditions=[condition]),
+        )
+        for reply in (reply for group in generate_replies(own, decoder, store, shown=False) for reply in group):
+            found[reply.prompt.presentation.item.id] = _response(reply, fmt.tokenizer, fmt.name)
+        for question, error in own.excluded.items():
+            log.warning("%s of the comprehension check is left out: %s", question, error)
+    return [found.get(one.id) for one in questions]
 
 
 def _answered(dataset: str, reply: Reply, tokenizer: Any, model: str) -> Answered:
-    """A prefill is the prompt's, so the content begins after it."""
     condition = reply.prompt.condition
-    response = Response(
+    response = _response(reply, tokenizer, model)
+    return Answered(question_of(dataset, reply.prompt.presentation), condition.name, condition.thinking, response)
+
+
+def _response(reply: Reply, tokenizer: Any, model: str) -> Response:
+    """A prefill is the prompt's, so the content begins after it."""
+    return Response(
         content=tokenizer.decode(list(reply.token_ids), skip_special_tokens=True),
         finish_reason=reply.finish,
         prompt_tokens=len(reply.prompt.input_ids),
         completion_tokens=len(reply.token_ids),
         model=model,
     )
-    return Answered(question_of(dataset, reply.prompt.presentation), condition.name, condition.thinking, response)
 
 
 def _refuse_images(loaded: Loaded, is_vision: bool, model: str) -> None:

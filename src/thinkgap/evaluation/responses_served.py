@@ -35,9 +35,11 @@ from thinkgap.evaluation.asking import (
     presentations_of,
     question_of,
 )
+from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.prompts.assemble import assemble, split_at_images
 from thinkgap.prompts.conditions import mode_conditions
 from thinkgap.prompts.render import Message
+from thinkgap.prompts.wordings import ComprehensionQuestion
 from thinkgap.readouts.sheet import Sheet
 from thinkgap.schema import EvaluateConfig
 from thinkgap.types import Answered, Condition, ImageRef, Presentation
@@ -66,6 +68,10 @@ class _Plan:
     conditions: list[Condition]
     notes: list[str]
     excluded: dict[str, dict[str, str]]
+    questions: list[ComprehensionQuestion]
+    """Of the comprehension check."""
+    asked: list[ServedRequest]
+    """Its requests, in the same order."""
 
 
 def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
@@ -84,7 +90,8 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
     """
     plan = _plan(cfg, loaded)
     with _store(cfg, folder) as store:
-        answers = ask(cfg.model, [one.sent for one in plan.requests], store, show_progress=cfg.trainer.progress)
+        requests = [*(one.sent for one in plan.requests), *plan.asked]
+        answers = ask(cfg.model, requests, store, show_progress=cfg.trainer.progress)
     answered = [
         Answered(question_of(one.dataset, one.presentation), one.condition.name, one.condition.thinking, response)
         for one in plan.requests
@@ -109,8 +116,15 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
         "requests": _counted(plan, answers),
         "failed_requests": failed,
     }
-    notes = [*plan.notes, *_failures(failed, len(plan.requests))]
-    return Asked(answered, tuple(one.name for one in plan.conditions), tuple(notes), described)
+    exchanges, missing = exchanged(cfg.model.name, plan.questions, [answers[one].response for one in plan.asked])
+    notes = [*plan.notes, *_failures(failed, len(plan.requests)), *missing]
+    return Asked(
+        answered,
+        tuple(one.name for one in plan.conditions),
+        tuple(notes),
+        described,
+        exchanges=exchanges if cfg.evaluation.comprehension.enabled else None,
+    )
 
 
 def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
@@ -125,6 +139,8 @@ def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
             estimate(mode.name, [one.sent for one in plan.requests if one.condition is mode], store)
             for mode in plan.conditions
         ]
+        if plan.asked:
+            found.append(estimate("comprehension check", plan.asked, store))
     sheet = estimate_sheet(cfg.model.name, found)
     return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (*plan.notes, *sheet.notes))
 
@@ -179,7 +195,9 @@ def _plan(cfg: EvaluateConfig, loaded: Loaded) -> _Plan:
         "the model's profile says."
         for mode, fields in omitted.items()
     ]
-    return _Plan(requests, conditions, notes, excluded)
+    questions = questions_of(cfg, conditions, loaded)
+    asked = [_request(cfg, one.presentation, one.condition) for one in questions]
+    return _Plan(requests, conditions, notes, excluded, questions, asked)
 
 
 def _reason(cfg: EvaluateConfig, condition: Condition) -> str:
@@ -215,7 +233,7 @@ def _image(image: ImageRef) -> dict[str, Any]:
 
 
 def _counted(plan: _Plan, answers: Answers) -> dict[str, Any]:
-    return {"planned": len(plan.requests), **asdict(answers.counts)}
+    return {"planned": len(plan.requests) + len(plan.asked), **asdict(answers.counts)}
 
 
 def _failures(failed: list[dict[str, str]], n_requests: int) -> list[str]:

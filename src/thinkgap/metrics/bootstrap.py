@@ -1,13 +1,13 @@
 """Cluster bootstrap of statistics that are functions of sums over rows: means, ratios, spreads of rates, entropies.
 
-It serves figures for which no formula of an interval is at hand. It knows neither what the sums are nor how rows come
-to share a group.
+It serves figures for which no formula of an interval is at hand; those that are no function of sums, such as rank
+correlations, take the weights of the rows. It knows neither what is summed nor how rows come to share a group.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -109,6 +109,36 @@ def bootstrap_means(
     return bootstrap_all(features, groups, [ratio(column, ones) for column in range(ones)], draws, seed)
 
 
+def bootstrap_weights(
+    n: int, groups: ArrayLike | None, statistic: Statistic, draws: int = DRAWS, seed: int = 0
+) -> Estimate:
+    """`bootstrap` of a statistic that is no function of sums, from how often each row is drawn.
+
+    Args:
+        n: Number of rows.
+        groups: Group of each row, shape [n], or None.
+        statistic: From weights of the rows, shape [draws, n], to figures [draws]; NaN where a draw has none.
+        draws: Number of draws.
+        seed: Of the draws, which are those of `bootstrap`.
+
+    Raises:
+        ValueError: Wrong shapes, or no draws.
+    """
+    _check_draws(draws)
+    codes, n_groups = group_codes(n, groups)
+    if not n:
+        return MISSING
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(np.ones((1, n)))[0])
+        if n_groups < 2:
+            return Estimate(value, math.nan, math.nan, n)
+        drawn = [statistic(counts[:, codes].astype(np.float64)) for counts in _drawn(n_groups, draws, seed)]
+        jackknife = None
+        if n_groups < BCA_BELOW:
+            jackknife = statistic((codes != np.arange(n_groups)[:, None]).astype(np.float64))
+    return Estimate(value, *_interval(value, np.concatenate(drawn), jackknife), n)
+
+
 def bootstrap_quantile(
     features: ArrayLike,
     groups: ArrayLike | None,
@@ -135,12 +165,16 @@ def _group_sums(features: ArrayLike, groups: ArrayLike | None, draws: int) -> Ar
     array = np.asarray(features, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"expected features of shape [n, m], got shape {array.shape}")
-    if draws < 1:
-        raise ValueError(f"{draws} draws give no interval: ask for 1 or more")
+    _check_draws(draws)
     codes, n_groups = group_codes(len(array), groups)
     sums = np.zeros((n_groups, array.shape[1]))
     np.add.at(sums, codes, array)
     return sums
+
+
+def _check_draws(draws: int) -> None:
+    if draws < 1:
+        raise ValueError(f"{draws} draws give no interval: ask for 1 or more")
 
 
 def _defined(drawn: Array) -> Array | None:
@@ -151,8 +185,11 @@ def _defined(drawn: Array) -> Array | None:
 
 def _resampled(sums: Array, draws: int, seed: int) -> Array:
     """Sums of `draws` resamples of the groups, shape [draws, m]."""
-    source = _kept_counts if len(sums) * draws <= _KEPT else _counts
-    return np.concatenate([counts @ sums for counts in source(len(sums), draws, seed)])
+    return np.concatenate([counts @ sums for counts in _drawn(len(sums), draws, seed)])
+
+
+def _drawn(n_groups: int, draws: int, seed: int) -> Iterable[NDArray[np.uint8]]:
+    return (_kept_counts if n_groups * draws <= _KEPT else _counts)(n_groups, draws, seed)
 
 
 def _counts(n_groups: int, draws: int, seed: int) -> Iterator[NDArray[np.uint8]]:

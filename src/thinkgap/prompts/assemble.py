@@ -87,12 +87,16 @@ def _asked(lines: list[str], presentation: Presentation, condition: Condition) -
     """Both turns of a condition around the lines of what is asked, joined by newlines."""
     if condition.kind == "mode":
         opening = [condition.soft_switch] if condition.soft_switch else []
-        instruction = [condition.text] if condition.text else []
-        last = answer_format(presentation, condition) + condition.user_suffix
-        return Turns("\n".join([*opening, *lines, *instruction, last]), condition.prefill)
+        return Turns("\n".join([*opening, *lines, *mode_lines(presentation, condition)]), condition.prefill)
     if condition.placement is Placement.assistant:
         return Turns("\n".join(lines), condition.text)
     return Turns("\n".join([*lines, condition.text] if condition.text else lines))
+
+
+def mode_lines(presentation: Presentation, condition: Condition) -> list[str]:
+    """What a mode writes below the item: its instruction, if it has one, and the answer-format line."""
+    instruction = [condition.text] if condition.text else []
+    return [*instruction, answer_format(presentation, condition) + condition.user_suffix]
 
 
 def answer_format(presentation: Presentation, condition: Condition) -> str:

@@ -21,8 +21,19 @@ import pytest
 
 from tests.backends.served.loopback import free_port
 from thinkgap.backends.served import ResponseStore, ask, build_request
-from thinkgap.schema import BackendKind, ModelConfig, ServedApi, ServedConfig, TokenField
-from thinkgap.types import Thinking
+from thinkgap.evaluation.judges import open_judge
+from thinkgap.schema import (
+    BackendKind,
+    EvaluateConfig,
+    JudgeConfig,
+    JudgeKind,
+    ModelConfig,
+    PathsConfig,
+    ServedApi,
+    ServedConfig,
+    TokenField,
+)
+from thinkgap.types import Pair, Thinking
 
 pytestmark = [
     pytest.mark.slow,
@@ -115,3 +126,30 @@ def test_a_real_server_gives_the_models_own_greedy_replies(
         # This server's responses API (transformers 5.24) calls a reply complete although its limit cut it.
         cut = new_tokens == CAP and api is ServedApi.chat
         assert response.finish_reason == ("length" if cut else "stop")
+
+
+def test_a_judge_behind_it(folder: Path, base_url: str, tmp_path: Path) -> None:
+    """Its labels are poor, if it gives any: that each trace gets a label or a reason, and once, is what is tested."""
+    cfg = JudgeConfig(
+        name="smollm2",
+        kind=JudgeKind.served,
+        model=ModelConfig(
+            name="smollm2",
+            path=str(folder),
+            backend=BackendKind.api,
+            served=ServedConfig(base_url=base_url, thinks=False),
+        ),
+        batch_size=2,
+        max_new_tokens=60,
+        json_schema=False,
+    )
+    run = EvaluateConfig(paths=PathsConfig(responses_dir=str(tmp_path)))
+    pairs = [Pair(question, "It is known, so the answer follows.") for question in QUESTIONS]
+    with open_judge(cfg, run) as judge:
+        found = judge.judge(pairs)
+        counts = judge.describe()["counts"]["traces"]
+    assert (counts["distinct"], counts["failed"]) == (3, 0), [one.reason for one in found]
+    assert all((one.label is None) == bool(one.reason) for one in found)
+    with open_judge(cfg, run) as judge:
+        assert judge.judge(pairs) == found
+        assert judge.describe()["counts"]["traces"]["requests"] == 0

@@ -6,8 +6,6 @@ next request begins. Reads no meaning into a reply.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import logging
 import re
@@ -17,17 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from thinkgap.backends.served.request import ServedRequest
-from thinkgap.errors import StoreError
+from thinkgap.backends.served.sqlite_file import file_errors, open_file, text_digest
 from thinkgap.store.atomic import write_text
 
 log = logging.getLogger(__name__)
 
 _VERSION = 1
-_WAIT = 60.0
-"""Seconds for which a writer waits for another one."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY,
@@ -38,7 +32,6 @@ CREATE TABLE IF NOT EXISTS replies (
     seconds REAL NOT NULL
 ) WITHOUT ROWID
 """
-_WAY_OUT = "choose another folder with paths.responses_dir=..."
 
 
 class ResponseStore:
@@ -58,20 +51,7 @@ class ResponseStore:
             StoreError: the folder cannot be written, the file is damaged, or another version of thinkgap wrote it.
         """
         path = Path(folder).expanduser() / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', model)}.sqlite"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{path.parent} cannot be made ({error.strerror}): {_WAY_OUT}") from error
-        # SQLite does not wait for its turn while a new file is set up.
-        with _errors(path), FileLock(f"{path}.lock", timeout=_WAIT):
-            # Each statement is a transaction of its own.
-            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
-            try:
-                _prepare(connection, path)
-            except BaseException:
-                connection.close()
-                raise
-        return cls(path, connection)
+        return cls(path, open_file(path, [_TABLE], _VERSION))
 
     def __enter__(self) -> ResponseStore:
         return self
@@ -84,7 +64,7 @@ class ResponseStore:
         self._connection.close()
 
     def __len__(self) -> int:
-        with _errors(self.path):
+        with file_errors(self.path):
             return self._connection.execute("SELECT count(*) FROM replies").fetchone()[0]
 
     def __contains__(self, key: str) -> bool:
@@ -95,11 +75,11 @@ class ResponseStore:
 
         A reply that no longer has its own digest is removed with a warning, so that it is asked for again.
         """
-        with _errors(self.path):
+        with file_errors(self.path):
             row = self._connection.execute("SELECT reply, sha256 FROM replies WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return None
-            if _digest(row[0]) == row[1]:
+            if text_digest(row[0]) == row[1]:
                 return json.loads(row[0])
             log.warning("%s: the reply %s is damaged; it is removed and will be asked for again", self.path, key)
             self._connection.execute("DELETE FROM replies WHERE key = ?", (key,))
@@ -121,11 +101,11 @@ class ResponseStore:
         """
         asked, text = (json.dumps(value, sort_keys=True) for value in (request.record(), reply))
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with _errors(self.path):
+        with file_errors(self.path):
             self._connection.execute(
                 "INSERT INTO replies (key, request, reply, sha256, asked_at, seconds) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key) DO NOTHING",
-                (request.key, asked, text, _digest(text), now, seconds),
+                (request.key, asked, text, text_digest(text), now, seconds),
             )
         stored = self.get(request.key)
         assert stored is not None, f"reply {request.key} was just written"
@@ -133,7 +113,7 @@ class ResponseStore:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Everything stored, by key: `key`, `request`, `reply`, `asked_at` (UTC), `seconds`."""
-        with _errors(self.path):
+        with file_errors(self.path):
             found = self._connection.execute("SELECT key, request, reply, asked_at, seconds FROM replies ORDER BY key")
             for key, request, reply, asked_at, seconds in found:
                 yield {
@@ -149,35 +129,3 @@ class ResponseStore:
         lines = [json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n" for row in self.rows()]
         write_text(path, "".join(lines))
         return len(lines)
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
-    # With NORMAL, a power cut would take the last replies of a WAL file along. A reply takes seconds to come and may
-    # cost money; syncing it takes milliseconds.
-    connection.execute("PRAGMA synchronous = FULL")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version not in (0, _VERSION):
-        raise StoreError(f"{path} was written by another version of thinkgap (form {version}); {_WAY_OUT}")
-    if version == 0:
-        connection.execute(_TABLE)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-@contextlib.contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.OperationalError, Timeout, OSError) as error:
-        raise StoreError(
-            f"{path} cannot be used ({error}); free space or wait for other writers, or {_WAY_OUT}"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError(
-            f"{path} is damaged ({error}): move it away and start the same command again, or recover it with "
-            "`sqlite3 FILE .recover`"
-        ) from error
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
