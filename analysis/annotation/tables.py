@@ -10,26 +10,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from analysis.annotation.sample import Key, trace_digest
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.levels import EMPTY, read_judgements, read_relevance
+from thinkgap.nothinking.people import people_sheets
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
 
 @dataclass(frozen=True)
 class Joined:
-    """People, judges and encoders on the same texts. Every frame also has dataset, model, mode and space."""
+    """People, judges and encoders on the same texts, in the form that `people_sheets` takes."""
 
     annotations: pd.DataFrame
-    """item, annotator, label, relevance, note, seconds."""
+    """item, annotator, label, relevance, note, seconds, and dataset, model, mode and space of the response."""
     judged: pd.DataFrame
-    """item, judge, label, status, of responses of the sample only; empty texts have the label `empty`."""
+    """item, judge, kind, label, status, dataset, group_id, of all responses of the runs that the sample was drawn from;
+    those that are not in the sample have no item, and count for a judge's rate only."""
     relevance: pd.DataFrame
-    """item, encoder, cosine, empty, of responses of the sample only; empty texts have 0."""
+    """item, encoder, cosine, empty, of responses of the sample only."""
     notes: tuple[str, ...]
 
 
@@ -45,22 +48,25 @@ def join(annotations: pd.DataFrame, key: Key, runs: Sequence[str | Path]) -> Joi
         StoreError: a run without readable responses, or a damaged file of one.
     """
     notes: list[str] = []
-    own = [(Path(run), _of_run(Path(run), key, notes)) for run in runs]
-    judged = [_joined(read_judgements(run), ("judge", "label", "status"), rows) for run, rows in own]
+    own = [(Path(run), rows) for run in runs if (rows := _of_run(Path(run), key, notes)) is not None]
+    judged = [_joined(read_judgements(run), ("judge", "kind", "label", "status"), rows) for run, rows in own]
     relevance = [_joined(read_relevance(run), ("encoder", "cosine", "empty"), rows) for run, rows in own]
+    labels = _united(judged, ("item", "judge", "kind", "label", "status", "dataset", "group_id"), key, notes)
+    if not any(key.rows["empty"]):
+        # Drawn without empty traces, the sample says nothing of a judge's errors on a pool that has them.
+        labels = labels.loc[labels["label"].isna() | (labels["label"] != EMPTY)]
+    cosines = _united(relevance, ("item", "encoder", "cosine", "empty"), key, notes)
+    cells = key.rows.rename(columns={"id": "item"}).loc[:, ["item", "dataset", "model", "mode", "space"]]
     return Joined(
-        _with_cells(annotations, key),
-        _with_cells(_united(judged, ("item", "judge", "label", "status"), key, notes), key),
-        _with_cells(_united(relevance, ("item", "encoder", "cosine", "empty"), key, notes), key),
+        annotations.merge(cells, on="item", how="left", validate="many_to_one"),
+        labels,
+        cosines.dropna(subset=["item"]),
         tuple(notes),
     )
 
 
 def agreement_sheets(joined: Joined, key: Key) -> list[Sheet]:
     """How much each annotator did, then the study's tables of agreement."""
-    # Merge: `thinkgap.nothinking.people` is written elsewhere; drop the comment for pyright when it is here.
-    from thinkgap.nothinking.people import people_sheets  # pyright: ignore[reportMissingImports]
-
     return [
         coverage_sheet(joined.annotations, key),
         *people_sheets(joined.annotations, joined.judged, joined.relevance),
@@ -92,37 +98,37 @@ def coverage_sheet(annotations: pd.DataFrame, key: Key) -> Sheet:
     return Sheet("annotators", "What was labelled", columns, tuple(rows), tuple(notes))
 
 
-def _of_run(run: Path, key: Key, notes: list[str]) -> pd.DataFrame:
-    """The responses of the sample that are this run's: key columns and id."""
-    responses = read_responses(run / RESPONSES_FILE).select([*KEY, "trace"]).to_pandas()
-    rows = key.rows.merge(responses, on=list(KEY), how="inner", validate="one_to_one")
-    if rows.empty:
-        notes.append(f"{run} holds no response of the sample")
+def _of_run(run: Path, key: Key, notes: list[str]) -> pd.DataFrame | None:
+    """All responses of a run: key columns, group and, if they were labelled, opaque id; None if none was drawn."""
+    responses = read_responses(run / RESPONSES_FILE).select([*KEY, "group_id", "trace"]).to_pandas()
+    rows = responses.merge(key.rows[[*KEY, "id", "trace_sha256"]], on=list(KEY), how="left", validate="one_to_one")
+    drawn = rows["id"].notna().to_numpy()
+    if not drawn.any():
+        notes.append(f"{run} holds no response of the sample, and is left out")
+        return None
     same = [trace_digest(trace) == known for trace, known in zip(rows["trace"], rows["trace_sha256"], strict=True)]
-    if other := len(rows) - sum(same):
-        notes.append(f"{other} responses of {run} have another trace than the one that was labelled: they are left out")
-    return rows.loc[same, [*KEY, "id"]]
+    other = drawn & ~np.array(same)
+    if n := int(other.sum()):
+        notes.append(f"{n} responses of {run} have another trace than the one that was labelled: they are not compared")
+    rows["item"] = rows["id"].mask(other)
+    return rows[[*KEY, "group_id", "item"]]
 
 
 def _joined(table: pa.Table, columns: tuple[str, ...], rows: pd.DataFrame) -> pd.DataFrame:
-    frame = table.select([*KEY, *columns]).to_pandas().merge(rows, on=list(KEY), how="inner")
-    return frame.rename(columns={"id": "item"}).loc[:, ["item", *columns]]
+    return table.select([*KEY, *columns]).to_pandas().merge(rows, on=list(KEY), how="inner")
 
 
 def _united(frames: Sequence[pd.DataFrame], columns: tuple[str, ...], key: Key, notes: list[str]) -> pd.DataFrame:
-    """The rows of all runs, each text and judge (or encoder) once."""
+    """The rows of all runs, each response and judge (or encoder) once."""
     name = columns[1]
-    found = pd.concat([pd.DataFrame(columns=list(columns), dtype=object), *frames], ignore_index=True)
-    twice = found.duplicated(["item", name])
+    found = pd.concat(
+        [pd.DataFrame(columns=list(dict.fromkeys((*KEY, *columns))), dtype=object), *frames], ignore_index=True
+    )
+    twice = found.duplicated([*KEY, name])
     if any(twice):
-        notes.append(f"{sum(twice)} rows of a {name} are in two runs: those of the run named first count")
+        notes.append(f"{sum(twice)} rows by {name} are in two runs: those of the run named first count")
         found = found.loc[~twice]
-    for one, own in found.groupby(name):
+    for one, own in found.dropna(subset=["item"]).groupby(name):
         if len(own) < len(key.rows):
             notes.append(f"the {name} {one} has {len(own):,} of the {len(key.rows):,} texts")
-    return found
-
-
-def _with_cells(frame: pd.DataFrame, key: Key) -> pd.DataFrame:
-    cells = key.rows.rename(columns={"id": "item"}).loc[:, ["item", "dataset", "model", "mode", "space"]]
-    return frame.merge(cells, on="item", how="left", validate="many_to_one")
+    return found.loc[:, list(columns)]

@@ -6,11 +6,9 @@ import csv
 import io
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -120,7 +118,7 @@ def written(out: Path) -> list[str]:
 
 
 def test_ten_texts_by_keyboard_and_back(
-    visit: Callable[..., Opened], out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    visit: Callable[..., Opened], out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = visit()
     opened.start("Ann Example")
@@ -154,19 +152,18 @@ def test_ten_texts_by_keyboard_and_back(
     assert [row["note"] for row in rows.values() if row["note"]] == ['\'=see "3", äß']
     assert {(row["annotator"], row["sample"]) for row in rows.values()} == {("Ann Example", read_key(out).digest)}
 
-    asked: list[Any] = []
-    module: Any = ModuleType("thinkgap.nothinking.people")
-    module.people_sheets = lambda annotations, judged, relevance: asked.append(annotations) or []
-    monkeypatch.setitem(sys.modules, module.__name__, module)
     capsys.readouterr()
     assert main(["read", str(out), str(path)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     row = next(line for line in shown.out.splitlines() if line.startswith("| Ann Example"))
     assert [cell.strip() for cell in row.split("|")[2:5]] == ["10", "10", "12"]
-    frame = asked[0]
-    assert len(frame) == 13
-    assert dict(zip(frame["item"], frame["label"], strict=True))[first_ten[3]] == "relevant_non_inferential"
+    labels = {row["item"]: row["label"] for row in rows_of(out / "agreement" / "annotations.csv")}
+    assert len(labels) == 13
+    assert [labels[one] for one in first_ten] == [LABELS[key] for key, _ in given]
+    # Two of the ten are explicit reasoning, and none of the three empty ones: 2 of 13.
+    (rate,) = (row for row in rows_of(out / "agreement" / "people_rates.csv") if row["rater"] == "Ann Example")
+    assert float(rate["mcq"]) == 2 / 13
     assert opened.complaints == []
     assert {url.split(":")[0] for url in opened.requests} <= {"file", "blob"}
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,29 +12,13 @@ import pytest
 from analysis.annotate import main
 from analysis.annotation.read import read_files
 from analysis.annotation.sample import read_key
-from analysis.annotation.tables import Joined, coverage_sheet, join
+from analysis.annotation.tables import Joined, agreement_sheets, coverage_sheet, join
 from tests.analysis.annotation_runs import ordinary_run, response, write_run
 from thinkgap.nothinking.analyse import Analysed
 from thinkgap.nothinking.levels import judgements_table, pairs_of, relevance_table, write_levels
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses, to_analysed, write_responses
-from thinkgap.readouts.sheet import Column, Missing, Sheet
+from thinkgap.readouts.sheet import Missing
 from thinkgap.types import Judgement, Relevance
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, pd.DataFrame]]:
-    """Stands in for the tables of agreement; keeps what they were asked for."""
-    calls: list[dict[str, pd.DataFrame]] = []
-
-    def people_sheets(annotations: pd.DataFrame, judged: pd.DataFrame, relevance: pd.DataFrame) -> list[Sheet]:
-        calls.append({"annotations": annotations, "judged": judged, "relevance": relevance})
-        n = len(set(annotations["annotator"]))
-        return [Sheet("people", "People", (Column("people", "people", "count"),), ((n,),))]
-
-    module: Any = ModuleType("thinkgap.nothinking.people")
-    module.people_sheets = people_sheets
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    return calls
 
 
 def with_levels(run: Path) -> Path:
@@ -101,12 +82,33 @@ def test_everything_meets_by_the_opaque_id(sample: tuple[Path, Path]) -> None:
         **{f"e{place}": (0.0, True) for place in range(3)},
     }
     assert set(found.judged["judge"]) == {"jud"}
+    assert set(found.judged["kind"]) == {"rules"}
     assert set(found.relevance["encoder"]) == {"enc"}
-    for frame in (found.annotations, found.judged, found.relevance):
-        cells = frame[["dataset", "model", "mode", "space"]].drop_duplicates()
-        assert cells.to_numpy().tolist() == [["secret_set", "secret-model", "think_off", "mcq"]]
-        assert len(frame) == 15
+    assert [len(frame) for frame in (found.annotations, found.judged, found.relevance)] == [15] * 3
+    cells = found.annotations[["dataset", "model", "mode", "space"]].drop_duplicates()
+    assert cells.to_numpy().tolist() == [["secret_set", "secret-model", "think_off", "mcq"]]
+    assert set(found.judged["dataset"]) == {"secret_set"}
+    groups = {item[one]: group for one, group in found.judged[["item", "group_id"]].to_numpy()}
+    assert groups == {one: one for one in groups}
     assert found.notes == ()
+
+
+def test_responses_that_nobody_labelled_count_for_a_judge_only(sample: tuple[Path, Path], tmp_path: Path) -> None:
+    run, out = sample[0], tmp_path / "few"
+    assert main(["make", str(run), "--out", str(out), "--n", "5"]) == 0
+    found = joined(out, run)
+    assert len(found.judged) == 15
+    assert sorted(found.judged["item"].dropna()) == sorted(found.relevance["item"]) == [f"t00{n}" for n in range(1, 6)]
+    assert found.notes == ()
+
+
+def test_a_sample_without_empty_traces_is_compared_with_none(sample: tuple[Path, Path], tmp_path: Path) -> None:
+    run, out = sample[0], tmp_path / "written"
+    assert main(["make", str(run), "--out", str(out), "--exclude-empty"]) == 0
+    found = joined(out, run)
+    assert len(found.judged) == 12
+    # The response that the judge failed at stays.
+    assert sorted(found.judged["status"])[:2] == ["judge_error", "ok"]
 
 
 def test_without_runs_there_are_people_only(sample: tuple[Path, Path]) -> None:
@@ -114,7 +116,8 @@ def test_without_runs_there_are_people_only(sample: tuple[Path, Path]) -> None:
     assert len(found.annotations) == 15
     assert found.judged.empty
     assert found.relevance.empty
-    assert {"item", "judge", "label", "status"} <= set(found.judged)
+    names = [sheet.name for sheet in agreement_sheets(found, read_key(sample[1]))]
+    assert names == ["annotators", "people_reliability", "people_rates"]
 
 
 def test_a_trace_that_has_changed_is_not_compared(sample: tuple[Path, Path]) -> None:
@@ -123,22 +126,23 @@ def test_a_trace_that_has_changed_is_not_compared(sample: tuple[Path, Path]) -> 
     changed = [response("q3", "another text") if row.answered.question.item_id == "q3" else row for row in rows]
     write_responses(run / RESPONSES_FILE, changed)
     found = joined(out, run)
-    assert (
-        found.notes[0] == f"1 responses of {run} have another trace than the one that was labelled: they are left out"
+    assert found.notes[0] == (
+        f"1 responses of {run} have another trace than the one that was labelled: they are not compared"
     )
-    assert len(found.judged) == 14
+    assert len(found.judged) == 15
+    assert len(found.judged.dropna(subset=["item"])) == len(found.relevance) == 14
     assert "the judge jud has 14 of the 15 texts" in found.notes
 
 
 def test_runs_that_overlap_or_have_nothing(sample: tuple[Path, Path], tmp_path: Path) -> None:
     run, out = sample
-    other = write_run(tmp_path / "other", [response("z", "text")])
+    other = with_levels(write_run(tmp_path / "other", [response("q0", "text", dataset="another")]))
     found = joined(out, run, run, other)
     assert len(found.judged) == len(found.relevance) == 15
     assert found.notes == (
-        f"{other} holds no response of the sample",
-        "15 rows of a judge are in two runs: those of the run named first count",
-        "15 rows of a encoder are in two runs: those of the run named first count",
+        f"{other} holds no response of the sample, and is left out",
+        "15 rows by judge are in two runs: those of the run named first count",
+        "15 rows by encoder are in two runs: those of the run named first count",
     )
 
 
@@ -155,37 +159,62 @@ def test_how_much_each_annotator_did(sample: tuple[Path, Path]) -> None:
     assert coverage_sheet(untimed, key).rows[0][-1] == Missing("the file has no times")
 
 
-def test_the_command(
-    sample: tuple[Path, Path], asked: list[dict[str, pd.DataFrame]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(sample: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     run, out = sample
     capsys.readouterr()
     files = [str(filled(out, name)) for name in ("Ann", "Bob")]
     assert main(["read", str(out), *files, "--runs", str(run)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert "### What was labelled" in shown.out
-    assert "### People" in shown.out
-    assert list(asked[0]["annotations"].columns[:4]) == ["item", "annotator", "label", "relevance"]
-    assert len(asked[0]["annotations"]) == 30
     tables = out / "agreement"
     assert (tables / "agreement.md").read_text(encoding="utf-8") == shown.out
-    assert (tables / "people.csv").read_text(encoding="utf-8") == "people\n2\n"
     assert (tables / "problems.csv").read_text(encoding="utf-8") == "file,line,problem\n"
     assert len(pd.read_csv(tables / "annotations.csv")) == 30
+    pairs = pd.read_csv(tables / "people_pairs.csv")
+    assert list(pairs["relevance_spearman"]) == pytest.approx([1.0, 1.0])
+    judges = pd.read_csv(tables / "people_judges.csv").query("annotator == 'Bob'")
+    # All 12 written traces are called unclear by everybody; the judge has no label for one of them.
+    assert list(judges["n"]) == [14, 11]
+    assert set(judges["five_way"]) == {1.0}
+    corrected = pd.read_csv(tables / "people_corrected.csv")
+    assert list(corrected["rate"]) == [0.0, 0.0]
+    assert {file.name for file in tables.iterdir()} == {
+        "agreement.md",
+        "annotations.csv",
+        "problems.csv",
+        "annotators.csv",
+        *(f"people_{name}.csv" for name in ("reliability", "pairs", "judges", "corrected", "relevance", "rates")),
+    }
 
 
 def test_the_command_with_files_that_are_not_right(
-    sample: tuple[Path, Path], asked: list[dict[str, pd.DataFrame]], capsys: pytest.CaptureFixture[str]
+    sample: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = sample[1]
     bad = out / "bad.csv"
     bad.write_text("id\nt001\n", encoding="utf-8")
     assert main(["read", str(out), str(bad), str(filled(out, "Ann"))]) == 1
-    assert f"problem: {bad}: has no column label, relevance, sample" in capsys.readouterr().err
-    assert len(asked) == 1
+    shown = capsys.readouterr()
+    assert f"problem: {bad}: has no column label, relevance, sample" in shown.err
+    assert "### What was labelled" in shown.out
     assert main(["read", str(out), str(bad)]) == 1
     assert "error: no file holds a label of this sample" in capsys.readouterr().err
-    assert len(asked) == 1
     assert main(["read", str(out / "nowhere"), str(bad)]) == 1
     assert "key.parquet does not exist" in capsys.readouterr().err
+    assert not (out / "nowhere").exists()
+
+
+def test_many_problems_are_kept_in_a_file(sample: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    out = sample[1]
+    path = filled(out, "Ann")
+    digest = read_key(out).digest
+    path.write_text(
+        path.read_text(encoding="utf-8") + "".join(f"z{n}\x1b,Ann,unclear,1,,,{digest}\n" for n in range(25)),
+        encoding="utf-8",
+    )
+    assert main(["read", str(out), str(path)]) == 0
+    err = capsys.readouterr().err
+    assert err.count("the sample has no text") == 20
+    assert f"problem: 5 more, all in {out / 'agreement' / 'problems.csv'}" in err
+    assert "\x1b" not in err
+    assert len((out / "agreement" / "problems.csv").read_text(encoding="utf-8").splitlines()) == 26
