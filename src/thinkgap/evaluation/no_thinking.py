@@ -146,7 +146,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, Any]:
         return {"responses": _sha256(Path(cfg.responses)), **common}
     kept = plain(asdict(cfg))
     return {
-        **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
+        **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt")},
         "items": items_digest(loaded),
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
         **common,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
+from thinkgap.backends.reply_text import reply_decoder
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.evaluation.asking import (
     Asked,
@@ -61,7 +61,8 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
     _refuse_images(loaded, fmt.is_vision, name)
-    builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, "", cfg.prompt.system)
+    # Nothing is read at a label's token, so labels may be several tokens here.
+    builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False)
     check_own_texts(builder)
     groups = {
         dataset: ItemPrompts([[one] for one in shown], builder) for dataset, shown in presentations_of(loaded).items()
@@ -71,13 +72,14 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     asked = cfg.evaluation.generation
     decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
     store = open_replies(Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies", name, decoder)
+    text_of = reply_decoder(fmt, decoder.stop_ids)
     answered: list[Answered] = []
     excluded: dict[str, dict[str, str]] = {}
     n_long = 0
     for dataset, own in groups.items():
         replies = generate_replies(own, decoder, store, shown=cfg.trainer.progress, description=dataset)
         for reply in (reply for group in replies for reply in group):
-            answered.append(_answered(dataset, reply, fmt.tokenizer, name))
+            answered.append(_answered(dataset, reply, text_of(reply.token_ids), name))
             n_long += len(reply.prompt.input_ids) + len(reply.token_ids) > fmt.max_length
         excluded[dataset] = {item: str(error) for item, error in own.excluded.items()}
         for item, error in excluded[dataset].items():
@@ -106,11 +108,11 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     return Asked(answered, tuple(one.name for one in conditions), tuple(notes), described, count_tokens)
 
 
-def _answered(dataset: str, reply: Reply, tokenizer: Any, model: str) -> Answered:
+def _answered(dataset: str, reply: Reply, text: str, model: str) -> Answered:
     """A prefill is the prompt's, so the content begins after it."""
     condition = reply.prompt.condition
     response = Response(
-        content=tokenizer.decode(list(reply.token_ids), skip_special_tokens=True),
+        content=text,
         finish_reason=reply.finish,
         prompt_tokens=len(reply.prompt.input_ids),
         completion_tokens=len(reply.token_ids),

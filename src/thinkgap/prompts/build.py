@@ -63,6 +63,8 @@ class PromptBuilder:
     scope: LabelScope = LabelScope.shared
     instruction: str = ""
     system: str | None = None
+    reads_labels: bool = True
+    """Whether prompts carry label ids; without them, labels may be any number of tokens."""
     _ids: dict[tuple[str, tuple[str, ...], LabelVariant], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
     def build(self, presentation: Presentation) -> list[PreparedPrompt]:
@@ -70,7 +72,7 @@ class PromptBuilder:
 
         Raises:
             PromptError: the item cannot be shown to this model under some condition.
-            LabelError: its labels cannot be read as one token each.
+            LabelError: its labels are read, and cannot be as one token each.
         """
         texts = [self.text(presentation, condition) for condition in self.conditions]
         prepared = []
@@ -84,7 +86,7 @@ class PromptBuilder:
                     f"takes {self.fmt.max_length} (never truncated; model.max_length sets the bound)",
                     kind="prompt longer than the context",
                 )
-            own = self.read_ids(presentation, condition, text, texts[0][0])
+            own = self.read_ids(presentation, condition, text, texts[0][0]) if self.reads_labels else ()
             prompt = Prompt(
                 presentation,
                 condition,
