@@ -272,6 +272,9 @@ class Answered:
     thinking: Thinking
     """What was asked of the thinking switch."""
     response: Response
+    open_box: bool | None = None
+    """Whether the response begins inside a box that its prompt or prefill opened; None where only the name of the mode
+    can tell."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,12 @@ from thinkgap.evaluation import evaluate, responses_local
 from thinkgap.evaluation import generate as generated
 from thinkgap.evaluation.asking import question_of
 from thinkgap.evaluation.no_thinking import run_no_thinking
+from thinkgap.nothinking.reading import read
+from thinkgap.nothinking.store import read_responses, to_analysed
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.prompts.conditions import mode_conditions
 from thinkgap.readouts.sheet import Missing
-from thinkgap.schema import EvaluateConfig, ModelConfig
+from thinkgap.schema import EvaluateConfig, ModelConfig, ModeSpec
 from thinkgap.scoring.reply import Reply
 from thinkgap.types import Presentation, Question
 
@@ -186,6 +188,30 @@ def test_a_prefill_is_the_prompts_and_the_reply_goes_on_from_it(
     )
     # Without the prefill the same reply holds no box.
     assert found["strict", "b"]["answer"] is None
+
+
+def test_a_mode_of_ones_own_is_read_by_what_it_opens_and_not_by_its_name(
+    cfg: Callable[..., EvaluateConfig], scripted: Callable[..., None], tmp_path: Path
+) -> None:
+    scripted(dict.fromkeys("mbo", "7}"))
+    asked = cfg(mode="mode=strict")
+    asked.mode.conditions |= {
+        "in_user": ModeSpec(user_suffix=r" So it is \boxed{"),
+        "in_reply": ModeSpec(prefill=r"So it is \boxed{"),
+        "answered": ModeSpec(user_suffix=r" So it is \boxed{", prefill="Sure:"),
+        "prefix": ModeSpec(user_suffix=" So it is"),
+    }
+    _, rows, _ = started(asked, tmp_path / "run")
+    found = {row["mode"]: row for row in rows if row["item_id"] == "o"}
+    assert {mode: (row["open_box"], row["rule"], row["answer"]) for mode, row in found.items()} == {
+        "strict": (False, "", None),
+        "in_user": (True, "forced_prefix", "7"),
+        "in_reply": (True, "forced_prefix", "7"),
+        "answered": (False, "", None),
+        "prefix": (False, "", None),
+    }
+    again = to_analysed(read_responses(tmp_path / "run" / "responses.parquet"))
+    assert [read(row.answered).rule for row in again] == [row["rule"] for row in rows]
 
 
 def test_a_reply_that_is_cut_is_told(

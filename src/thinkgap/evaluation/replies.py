@@ -22,6 +22,7 @@ from thinkgap.prompts.labels import continuation
 from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
+from thinkgap.responses.boxes import ends_in_open_box
 from thinkgap.responses.opened import extract_opened
 from thinkgap.responses.permissive import permissive
 from thinkgap.schema import DecodingConfig, EvaluateConfig
@@ -137,14 +138,15 @@ def read_reply(
     """
     prompt = reply.prompt
     shown = prompt.presentation
-    text = decode(reply.token_ids)
+    text, opening = decode(reply.token_ids), _opening(prompt.condition)
     asked: dict[str, Any] = {
         "labels": shown.labels,
         "options": shown.contents,
         "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
         "truncated": reply.finish == "length",
+        "open_box": ends_in_open_box(opening or prompt.condition.prefill or prompt.condition.user_suffix),
     }
-    found = extract_opened(_opening(prompt.condition), text, shown.item.answer_space, **asked)
+    found = extract_opened(opening, text, shown.item.answer_space, **asked)
     forced, _ = best_slot(shown, reply.label_logprobs)
     apart = [abs(a - b) for a, b in zip(reply.label_logprobs, native or (), strict=native is not None)]
     row = {

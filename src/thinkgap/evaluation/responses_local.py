@@ -14,10 +14,10 @@ from thinkgap.errors import ConfigError, DataError
 from thinkgap.evaluation.asking import (
     Asked,
     Loaded,
+    answered_of,
     available_modes,
     describe_datasets,
     presentations_of,
-    question_of,
 )
 from thinkgap.evaluation.describe import check_own_texts
 from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies
@@ -110,7 +110,6 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
 
 def _answered(dataset: str, reply: Reply, text: str, model: str) -> Answered:
     """A prefill is the prompt's, so the content begins after it."""
-    condition = reply.prompt.condition
     response = Response(
         content=text,
         finish_reason=reply.finish,
@@ -118,7 +117,7 @@ def _answered(dataset: str, reply: Reply, text: str, model: str) -> Answered:
         completion_tokens=len(reply.token_ids),
         model=model,
     )
-    return Answered(question_of(dataset, reply.prompt.presentation), condition.name, condition.thinking, response)
+    return answered_of(dataset, reply.prompt.presentation, reply.prompt.condition, response)
 
 
 def _refuse_images(loaded: Loaded, is_vision: bool, model: str) -> None:
