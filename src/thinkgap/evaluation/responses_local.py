@@ -7,8 +7,12 @@ reading of a response.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from thinkgap.backends.format import TextFormat
 from thinkgap.backends.reply_text import reply_decoder
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.evaluation.asking import (
@@ -20,7 +24,7 @@ from thinkgap.evaluation.asking import (
     presentations_of,
 )
 from thinkgap.evaluation.describe import check_own_texts
-from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies
+from thinkgap.evaluation.generate import Group, ItemPrompts, Writer, generate_replies, open_replies
 from thinkgap.evaluation.predict import device_of
 from thinkgap.evaluation.prepare import load_model
 from thinkgap.prompts.build import PromptBuilder
@@ -30,11 +34,23 @@ from thinkgap.scoring.decode import Decoder
 from thinkgap.scoring.decode_check import choose_decoding
 from thinkgap.scoring.reply import Reply
 from thinkgap.scoring.stopping import stop_ids
+from thinkgap.store.replies import ReplyStore
 from thinkgap.types import Answered, Condition, Response, Thinking
 
 log = logging.getLogger(__name__)
 
 _TRIED = 2
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a loaded model writes its replies."""
+
+    writer: Writer
+    store: ReplyStore
+    """Finished replies."""
+    describe_model: Callable[[], dict[str, Any]]
+    """For the manifest."""
 
 
 def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
@@ -53,31 +69,63 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     """
     backend = load_model(cfg)
     backend.to(device_of(cfg.trainer))
-    fmt, name = backend.fmt, cfg.model.name
+    _refuse_images(loaded, backend.fmt.is_vision, cfg.model.name)
+    asked = cfg.evaluation.generation
+
+    def writing(some: Sequence[Group]) -> Writing:
+        method = choose_decoding(backend, some)
+        decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
+        return Writing(decoder, open_replies(replies_folder(cfg, folder), cfg.model.name, decoder), backend.describe)
+
+    return ask_by(cfg, loaded, backend.fmt, writing)
+
+
+def replies_folder(cfg: EvaluateConfig, folder: Path) -> Path:
+    """Where the replies of the run in `folder` are kept."""
+    return Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies"
+
+
+def ask_by(
+    cfg: EvaluateConfig,
+    loaded: Loaded,
+    fmt: TextFormat,
+    writing: Callable[[Sequence[Group]], Writing],
+    *,
+    room: int = 0,
+) -> Asked:
+    """Ask every item of every data set under every mode of a model that renders by `fmt`; see `local_responses`.
+
+    Args:
+        cfg: the settings.
+        loaded: the data sets.
+        fmt: the model's tokenizer and template.
+        writing: given the prompts of a few items, says how replies are written.
+        room: tokens of the context that a prompt has to leave for its reply.
+
+    Raises:
+        ThinkgapError: settings or data that cannot be used, or what the writer raises.
+    """
+    name = cfg.model.name
 
     def reason(condition: Condition) -> str:
         lacks = condition.thinking is Thinking.enabled and not fmt.can_think
         return f"{name} has no switch for its own thinking" if lacks else ""
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
-    _refuse_images(loaded, fmt.is_vision, name)
     # Nothing is read at a label's token, so labels may be several tokens here.
-    builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False)
+    builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False, room=room)
     check_own_texts(builder)
     groups = {
         dataset: ItemPrompts([[one] for one in shown], builder) for dataset, shown in presentations_of(loaded).items()
     }
     some = [item for one in groups.values() for item in one.items][:_TRIED]
-    method = choose_decoding(backend, [group for group in ItemPrompts(some, builder) if group])
-    asked = cfg.evaluation.generation
-    decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
-    store = open_replies(Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies", name, decoder)
-    text_of = reply_decoder(fmt, decoder.stop_ids)
+    how = writing([group for group in ItemPrompts(some, builder) if group])
+    text_of = reply_decoder(fmt, how.writer.stop_ids)
     answered: list[Answered] = []
     excluded: dict[str, dict[str, str]] = {}
     n_long = 0
     for dataset, own in groups.items():
-        replies = generate_replies(own, decoder, store, shown=cfg.trainer.progress, description=dataset)
+        replies = generate_replies(own, how.writer, how.store, shown=cfg.trainer.progress, description=dataset)
         for reply in (reply for group in replies for reply in group):
             answered.append(_answered(dataset, reply, text_of(reply.token_ids), name))
             n_long += len(reply.prompt.input_ids) + len(reply.token_ids) > fmt.max_length
@@ -96,10 +144,10 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
             "evaluation.generation.max_new_tokens."
         )
     described = {
-        "model": backend.describe(),
+        "model": how.describe_model(),
         "datasets": describe_datasets(loaded),
         "excluded": excluded,
-        "decoding": decoder.describe(),
+        "decoding": how.writer.describe(),
     }
 
     def count_tokens(text: str) -> int:

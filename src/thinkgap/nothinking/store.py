@@ -144,8 +144,12 @@ def check_unique(keys: Sequence[tuple[str, ...]], names: Sequence[str] = KEY, wh
 
 
 def _to_dict(row: Analysed) -> dict[str, Any]:
-    found = {"mode": row.answered.mode, "model": row.model, "thinking": row.answered.thinking.value}
-    found["open_box"] = row.answered.open_box
+    found: dict[str, Any] = {
+        "mode": row.answered.mode,
+        "model": row.model,
+        "thinking": row.answered.thinking.value,
+        "open_box": row.answered.open_box,
+    }
     for names, source in (
         (QUESTION, row.answered.question),
         (RESPONSE, row.answered.response),
