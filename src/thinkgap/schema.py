@@ -25,6 +25,7 @@ class BackendKind(Enum):
 
     hf = "hf"
     api = "api"
+    vllm = "vllm"
 
 
 class Dtype(Enum):
@@ -258,7 +259,8 @@ class ModelConfig:
     name: str = "???"
     """Short name used in tables and run names."""
     backend: BackendKind = BackendKind.hf
-    """`hf` loads with transformers; `api` is a served model."""
+    """`hf` loads with transformers; `vllm` runs in this process where vLLM is installed (evaluation=no_thinking only);
+    `api` is a served model."""
     path: str = "???"
     """Hub id, local folder, .gguf file, `package:module/` before either inside an installed package, or the provider's
     model id."""
@@ -292,6 +294,8 @@ class ModelConfig:
     """How its thinking is switched."""
     served: ServedConfig = field(default_factory=ServedConfig)
     """For `backend: api`."""
+    vllm: Dict[str, Any] = field(default_factory=dict)
+    """For `backend: vllm`: further arguments of `vllm.LLM`, such as `tensor_parallel_size`."""
 
 
 @dataclass

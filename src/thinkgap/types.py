@@ -185,7 +185,7 @@ class Prompt:
     input_ids: tuple[int, ...]
     """Token ids with image tokens expanded; the read position is the last one."""
     label_ids: tuple[tuple[int, ...], ...]
-    """Per slot, the token ids whose probabilities are summed for that slot's label."""
+    """Per slot, the token ids whose probabilities are summed for that slot's label; empty where none is read."""
     images: tuple[ImageRef, ...] = ()
     n_image_tokens: int = 0
     sha256: str = ""
@@ -272,6 +272,9 @@ class Answered:
     thinking: Thinking
     """What was asked of the thinking switch."""
     response: Response
+    open_box: bool | None = None
+    """Whether the response begins inside a box that its prompt or prefill opened; None where only the name of the mode
+    can tell."""
 
 
 @dataclass(frozen=True)

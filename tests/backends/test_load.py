@@ -40,6 +40,12 @@ def test_package_file_is_found_and_its_conversion_gives_the_ggufs_logits(smollm2
     assert torch.equal(reference, converted)
 
 
+def test_a_converted_folder_names_the_class_of_the_model(smollm2_folder: Path) -> None:
+    """Servers (`transformers serve`, vLLM) look for the class in the config; a GGUF file does not name it."""
+    config = json.loads((smollm2_folder / "config.json").read_text())
+    assert config["architectures"] == ["LlamaForCausalLM"]
+
+
 def test_conversion_is_done_once(smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from thinkgap.backends import gguf
 

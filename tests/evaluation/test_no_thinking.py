@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from transformers import AutoTokenizer
 
 from tests.evaluation.no_thinking_runs import ITEMS, MODES, cell, items_file, rows_of, settings, started
 from tests.items import mcq
 from tests.test_config import composed
 from tests.tracking.wandb_file import read as read_wandb
+from thinkgap.backends.load import load_format
 from thinkgap.data.present import identity
-from thinkgap.errors import ConfigError, DataError, StoreError
+from thinkgap.errors import ConfigError, DataError, LabelError, StoreError
 from thinkgap.evaluation import evaluate, responses_local
 from thinkgap.evaluation import generate as generated
 from thinkgap.evaluation.asking import question_of
 from thinkgap.evaluation.no_thinking import run_no_thinking
-from thinkgap.prompts.build import PreparedPrompt
+from thinkgap.nothinking.reading import read
+from thinkgap.nothinking.store import read_responses, to_analysed
+from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
+from thinkgap.prompts.conditions import mode_conditions
 from thinkgap.readouts.sheet import Missing
-from thinkgap.schema import EvaluateConfig
+from thinkgap.schema import EvaluateConfig, ModelConfig, ModeSpec
 from thinkgap.scoring.reply import Reply
 from thinkgap.types import Presentation, Question
 
@@ -183,6 +190,30 @@ def test_a_prefill_is_the_prompts_and_the_reply_goes_on_from_it(
     assert found["strict", "b"]["answer"] is None
 
 
+def test_a_mode_of_ones_own_is_read_by_what_it_opens_and_not_by_its_name(
+    cfg: Callable[..., EvaluateConfig], scripted: Callable[..., None], tmp_path: Path
+) -> None:
+    scripted(dict.fromkeys("mbo", "7}"))
+    asked = cfg(mode="mode=strict")
+    asked.mode.conditions |= {
+        "in_user": ModeSpec(user_suffix=r" So it is \boxed{"),
+        "in_reply": ModeSpec(prefill=r"So it is \boxed{"),
+        "answered": ModeSpec(user_suffix=r" So it is \boxed{", prefill="Sure:"),
+        "prefix": ModeSpec(user_suffix=" So it is"),
+    }
+    _, rows, _ = started(asked, tmp_path / "run")
+    found = {row["mode"]: row for row in rows if row["item_id"] == "o"}
+    assert {mode: (row["open_box"], row["rule"], row["answer"]) for mode, row in found.items()} == {
+        "strict": (False, "", None),
+        "in_user": (True, "forced_prefix", "7"),
+        "in_reply": (True, "forced_prefix", "7"),
+        "answered": (False, "", None),
+        "prefix": (False, "", None),
+    }
+    again = to_analysed(read_responses(tmp_path / "run" / "responses.parquet"))
+    assert [read(row.answered).rule for row in again] == [row["rule"] for row in rows]
+
+
 def test_a_reply_that_is_cut_is_told(
     cfg: Callable[..., EvaluateConfig], scripted: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -277,6 +308,42 @@ def test_rows_that_are_no_items_are_in_the_manifest(cfg: Callable[..., EvaluateC
     (row,) = manifest["datasets"]["jsonl"]["bad_rows"]
     assert row["id"] == "x"
     assert manifest["datasets"]["jsonl"]["rows"] == 4
+
+
+def test_labels_that_are_several_tokens_are_no_obstacle(
+    cfg: Callable[..., EvaluateConfig], tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A tokenizer that writes a capital as a mark and the small letter: A is the two tokens ^ and a."""
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "marking")
+    settings = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    capitals = [{"type": "Replace", "pattern": {"String": one}, "content": f"^{one.lower()}"} for one in "ABC"]
+    settings["normalizer"] = {"type": "Sequence", "normalizers": capitals}
+    (folder / "tokenizer.json").write_text(json.dumps(settings), encoding="utf-8")
+    fmt = load_format(ModelConfig(name="marking", path=str(folder)))
+    assert fmt.tokenizer.convert_ids_to_tokens(fmt.tokenizer("A", add_special_tokens=False).input_ids) == ["^", "a"]
+    conditions = mode_conditions(cfg(mode="mode=strict").mode)
+    with pytest.raises(LabelError, match="label 'A' is 2 tokens"):
+        PromptBuilder(fmt, conditions).build(identity(mcq()))
+    _, rows, _ = started(cfg(f"model.path={folder}", mode="mode=[strict,soft]"), tmp_path / "run")
+    assert len(rows) == 3 * 2
+    (store,) = (tmp_path / "cells").glob("*-replies-*")
+    kept = [pq.read_table(file).column("label_logprobs").to_pylist() for file in store.rglob("*.parquet")]
+    assert [one for file in kept for one in file] == [[]] * 6
+
+
+def test_thinking_between_special_tokens_is_no_visible_text(
+    cfg: Callable[..., EvaluateConfig], scripted: Callable[..., None], tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "marked")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"extra_special_tokens": ["<think>", "</think>"]})
+    tokenizer.save_pretrained(folder)
+    scripted(dict.fromkeys("mbo", r"<think>17 is more.</think>\boxed{7}<|im_end|>"))
+    _, rows, _ = started(cfg(f"model.path={folder}", mode="mode=strict"), tmp_path / "run")
+    (row,) = [row for row in rows if row["item_id"] == "o"]
+    assert row["content"] == r"<think>17 is more.</think>\boxed{7}"
+    assert (row["reasoning_trace"], row["visible_trace"]) == ("17 is more.", "")
+    assert (row["control_leak"], row["etr_prefix"], row["etr_content"]) == (True, False, True)
 
 
 def test_a_model_with_a_switch_is_asked_to_think(cfg: Callable[..., EvaluateConfig], tmp_path: Path) -> None:

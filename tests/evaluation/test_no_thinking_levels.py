@@ -107,4 +107,3 @@ def test_settings_are_refused_before_anything_is_read(
     with pytest.raises(ConfigError) as refused:
         run_no_thinking(settings(responses, *given), tmp_path / "run")
     assert message in str(refused.value)
-

@@ -34,3 +34,18 @@ def test_a_reply_goes_on_from_a_trigger_before_it(placement: Placement, text: st
     assert row["text"] == " B, because it is so."
     assert (row["forced_slot"], row["forced_difference"]) == (1, 0.5)
     assert row["status"] == ("ok" if slot >= 0 else "unparsed")
+
+
+@pytest.mark.parametrize(
+    ("condition", "rule"),
+    [
+        (Condition("c", "mode", Request.label, prefill=r"It is \boxed{"), "forced_prefix"),
+        (Condition("c", "mode", Request.label, user_suffix=r" It is \boxed{"), "forced_prefix"),
+        (Condition("c", "trigger", Request.label, r"It is \boxed{", Placement.assistant), "forced_prefix"),
+        (Condition("c", "trigger", Request.label, r"It is \boxed{", Placement.user), ""),
+        (Condition("prefix", "mode", Request.label, user_suffix=" It is"), ""),
+    ],
+)
+def test_a_reply_goes_on_inside_a_box_that_was_opened_before_it(condition: Condition, rule: str) -> None:
+    _, row = read_reply(reply(condition), lambda _: "B} since", None)
+    assert row["rule"] == rule

@@ -15,6 +15,7 @@ import pytest
 from tests.importers.rows import GOOD, MCQ, OPEN, one
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.importers import load_responses
+from thinkgap.responses.answered import read_answered
 from thinkgap.types import Answered, Question, Response, Thinking
 
 
@@ -128,6 +129,7 @@ def test_right_answers(lines: Callable[..., Path], change: dict[str, Any], gold:
         ({"gold": "maybe", "space": "bool", "options": None}, "none of yes, no, true, false"),
         ({"gold": 1, "space": "bool", "options": None}, "does not fit space bool"),
         ({"space": "bool"}, "is it mcq?"),
+        ({"open_box": "yes"}, "open_box 'yes' is neither true nor false"),
         ({"gold": ["24"], "space": "open", "options": None}, "'gold' is list"),
         ({"space": "mqc"}, "did you mean 'mcq'"),
         ({"space": None}, "'space' is missing"),
@@ -165,6 +167,24 @@ def test_refused_rows(lines: Callable[..., Path], change: dict[str, Any], compla
 )
 def test_refused_lines(lines: Callable[..., Path], line: str, complaint: str) -> None:
     assert complaint in reason(lines, line)
+
+
+@pytest.mark.parametrize(
+    ("mode", "open_box", "rule"),
+    [
+        ("mine", True, "forced_prefix"),
+        ("mine", False, ""),
+        ("mine", None, ""),
+        ("prefix", None, "forced_prefix"),
+        ("prefix", False, ""),
+    ],
+)
+def test_the_row_or_the_modes_name_says_that_a_box_was_opened(
+    lines: Callable[..., Path], mode: str, open_box: bool | None, rule: str
+) -> None:
+    found = one(lines, MCQ | {"mode": mode, "open_box": open_box, "response": "B} since"})
+    assert found.open_box is open_box
+    assert read_answered(found).rule == rule
 
 
 def test_a_null_response_is_an_empty_one_and_the_channel_stays(lines: Callable[..., Path]) -> None:

@@ -24,6 +24,7 @@ def answered(
     parts: tuple[str, ...] = (),
     subject: str = "",
     area: str = "",
+    open_box: bool | None = None,
     **response: Any,
 ) -> Answered:
     """A response to a made-up question; `response` holds further fields of `Response`."""
@@ -40,4 +41,4 @@ def answered(
         subject=subject,
         area=area,
     )
-    return Answered(question, mode, thinking, Response(content, **{"finish_reason": "stop", **response}))
+    return Answered(question, mode, thinking, Response(content, **{"finish_reason": "stop", **response}), open_box)

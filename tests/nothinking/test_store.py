@@ -86,6 +86,22 @@ def test_readings_and_tables_can_be_made_again(tmp_path: Path) -> None:
     assert repr(sheets) == repr([*response_sheets(other), *audit_sheets(other)])
 
 
+def test_whether_a_box_was_open_is_kept_so_that_the_reading_is_the_same(tmp_path: Path) -> None:
+    """One reply under five modes: who says that the box was open decides, and the name only where nobody says."""
+    cases = {
+        ("mine", True): "forced_prefix",
+        ("mine_too", False): "",
+        ("other", None): "",
+        ("prefix", None): "forced_prefix",
+        ("prefix_assistant", False): "",
+    }
+    made = [answered("B} since", mode=mode, open_box=given) for mode, given in cases]
+    write_responses(tmp_path / RESPONSES_FILE, [analyse(one, model="m") for one in made])
+    again = to_analysed(read_responses(tmp_path / RESPONSES_FILE))
+    assert {(row.answered.mode, row.answered.open_box): row.reading.rule for row in again} == cases
+    assert [analyse(row.answered, model="m") for row in again] == again
+
+
 def test_an_empty_table() -> None:
     assert (to_table([]).num_rows, to_table([]).schema) == (0, SCHEMA)
     assert response_sheets(to_table([]).to_pandas()) == audit_sheets(to_table([]).to_pandas()) == []

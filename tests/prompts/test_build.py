@@ -321,3 +321,14 @@ def test_pictures_are_upright_and_16_bit_greys_are_scaled() -> None:
     sink = io.BytesIO()
     turned.save(sink, "JPEG", exif=exif)
     assert open_image(ImageRef("y", sink.getvalue)).size == (40, 20)
+
+
+def test_prompts_without_label_ids_take_labels_of_several_tokens(fmt: Callable[[str], Any]) -> None:
+    item = shown(mcq(), labels=("Aardvarkish one", "B", "C"))
+    with pytest.raises(LabelError):
+        builder(fmt("llama")).build(item)
+    plain = builder(fmt("llama"), reads_labels=False).build(item)
+    assert [one.prompt.label_ids for one in plain] == [(), ()]
+    read, unread = builder(fmt("llama")).build(shown(mcq())), builder(fmt("llama"), reads_labels=False)
+    for own, other in zip(read, unread.build(shown(mcq())), strict=True):
+        assert (own.prompt.sha256, own.prompt.input_ids) == (other.prompt.sha256, other.prompt.input_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkgap.responses.boxes import find_answer_box, find_completion
+from thinkgap.responses.boxes import ends_in_open_box, find_answer_box, find_completion
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,23 @@ def test_no_box_counts(text: str, unclosed: bool, empty: bool) -> None:
 def test_completions(text: str, content: str | None) -> None:
     completion = find_completion(text)
     assert (completion.content if completion else None) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        (r" The answer is \boxed{", True),
+        (r"e.g. \boxed{yes}. The answer is \boxed{ ", True),
+        (r"\boxed{\text{", True),
+        (r"\boxed{\fbox{x}", True),
+        (r"\fbox{\}", True),
+        (r"e.g. \boxed{yes}.", False),
+        (r"\boxed{} ", False),
+        (r"Put it in \boxed", False),
+        ("The answer is {", False),
+        (r"\boxedtext{", False),
+        ("", False),
+    ],
+)
+def test_what_follows_an_open_box_begins_inside_it(text: str, inside: bool) -> None:
+    assert ends_in_open_box(text) is inside

@@ -20,17 +20,19 @@ log = logging.getLogger(__name__)
 
 _PROBE = "Question: which is larger, 12 or 7?\nA. 12\nB. 7\n"
 _DONE = "thinkgap_conversion.json"
+_FORM = 2
+"""Of what is written; folders of another form are left alone and not read."""
 
 
 def converted_folder(file: Path, cache_dir: Path) -> Path:
-    """Folder converted from `file`, made on first use; keyed by content and transformers version.
+    """Folder converted from `file`, made on first use; keyed by content, transformers version and form.
 
     Raises:
         ModelError: the converted folder does not reproduce the GGUF model's logits or tokens.
     """
     import transformers
 
-    key = f"{file_sha256(file)[:16]}-tf{transformers.__version__}"
+    key = f"{file_sha256(file)[:16]}-tf{transformers.__version__}-{_FORM}"
     folder = cache_dir / "gguf" / f"{file.stem}-{key}"
     if (folder / _DONE).is_file():
         return folder
@@ -56,6 +58,8 @@ def _convert(file: Path, folder: Path) -> None:
     try:
         config = json.loads(model.config.to_json_string(use_diff=True))
         config.pop("quantization_config", None)  # the weights written here are plain float32
+        # A GGUF file names no class, and servers ask the config for one.
+        config["architectures"] = [type(model).__name__]
         (scratch / "config.json").write_text(json.dumps(config, indent=2))
         save_file(_untied(model.state_dict()), scratch / "model.safetensors", metadata={"format": "pt"})
         model.generation_config.save_pretrained(scratch)

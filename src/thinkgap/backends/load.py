@@ -54,11 +54,16 @@ def load_backend(
     Raises:
         ModelError: nothing loadable at `model.path`, weights missing or not of `model.sha256`, the check fails, or
             golden readings moved.
-        ConfigError: the model is a served one, `prompt.date` is no date, or `model.sha256` or another setting does
-            not apply.
+        ConfigError: the model is a served one or vLLM's, `prompt.date` is no date, or `model.sha256` or another setting
+            does not apply.
     """
     import transformers
 
+    if cfg.backend is BackendKind.vllm:
+        raise ConfigError(
+            f"model={cfg.name} is run by vLLM, which gives replies only: choose evaluation=no_thinking, or "
+            "model.backend=hf"
+        )
     checkpoint = checkpoint_of(cfg, cache_dir)
     if cfg.random_weights is None:
         check_weights_digest(cfg, checkpoint)
@@ -150,7 +155,7 @@ def checkpoint_of(cfg: ModelConfig, cache_dir: str) -> Checkpoint:
         ModelError: nothing at `model.path`.
         ConfigError: the model is a served one.
     """
-    if cfg.backend is not BackendKind.hf:
+    if cfg.backend is BackendKind.api:
         raise ConfigError(
             f"model={cfg.name} is served: its label log-probabilities and token ids are not available; "
             "choose a local model, or evaluation=prompts to see what would be sent"

@@ -20,8 +20,9 @@ from thinkgap.errors import ConfigError
 from thinkgap.nothinking.comprehension import Exchange
 from thinkgap.printable import printable
 from thinkgap.prompts.assemble import inertia_lines
+from thinkgap.responses.boxes import ends_in_open_box
 from thinkgap.schema import EvaluateConfig
-from thinkgap.types import Answered, Condition, Presentation, Question
+from thinkgap.types import Answered, Condition, Presentation, Question, Response
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +129,13 @@ def available_modes(
     if len(notes) == len(conditions):
         raise ConfigError(f"{model} has none of the modes that were asked for: {' '.join(notes)}")
     return [one for one in conditions if not reasons[one.name]], notes
+
+
+def answered_of(dataset: str, presentation: Presentation, condition: Condition, response: Response) -> Answered:
+    """An item as it was shown under a mode, with what came back."""
+    opening = condition.prefill or condition.user_suffix
+    question = question_of(dataset, presentation)
+    return Answered(question, condition.name, condition.thinking, response, ends_in_open_box(opening))
 
 
 def question_of(dataset: str, presentation: Presentation) -> Question:

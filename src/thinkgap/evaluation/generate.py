@@ -9,17 +9,17 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from thinkgap.errors import LabelError, PromptError, StoreError
 from thinkgap.evaluation.reuse import in_float32, model_context
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.scoring.decode import Decoder
-from thinkgap.scoring.reply import Reply
+from thinkgap.scoring.reply import OnReply, Reply
 from thinkgap.store.replies import ReplyStore
 from thinkgap.tracking.interrupts import ended_by_sigterm
 from thinkgap.tracking.progress import progress
@@ -34,6 +34,22 @@ _SHARD_REPLIES = 4096
 _SHARD_SECONDS = 60.0
 
 Group = Sequence[PreparedPrompt]
+
+
+class Writer(Protocol):
+    """What writes replies: a `Decoder`, or what stands for one."""
+
+    max_new_tokens: int
+    batch_size: int
+    stop_ids: tuple[int, ...]
+
+    def decode(self, groups: Sequence[Group], on_reply: OnReply | None = None) -> list[list[Reply]]:
+        """See `Decoder.decode`."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """For the manifest."""
+        ...
 
 
 @dataclass
@@ -59,18 +75,23 @@ class ItemPrompts:
                 yield []
 
 
-def open_replies(folder: Path | str, name: str, decoder: Decoder) -> ReplyStore:
+def open_replies(
+    folder: Path | str, name: str, decoder: Writer, context: Mapping[str, Any] | None = None
+) -> ReplyStore:
     """The store of this model's replies, beside those of other models.
 
     Args:
         folder: where finished work is kept (`paths.cells_dir`).
         name: the model's.
         decoder: for what its replies depend on.
+        context: that as JSON data; None asks a `Decoder` (`reply_context`).
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    context = reply_context(decoder)
+    if context is None:
+        assert isinstance(decoder, Decoder)
+        context = reply_context(decoder)
     digest = hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:16]
     own = Path(folder).expanduser() / f"{name}-replies-{digest}"
     store = ReplyStore.open(own, context, max_new_tokens=decoder.max_new_tokens, stop_ids=decoder.stop_ids)
@@ -90,7 +111,7 @@ def reply_context(decoder: Decoder) -> dict[str, Any]:
 
 def generate_replies(
     groups: Iterable[Group],
-    decoder: Decoder,
+    decoder: Writer,
     store: ReplyStore | None,
     *,
     shown: bool = True,
@@ -143,7 +164,7 @@ def _blocks(groups: Iterable[Group], prompts: int) -> Iterator[list[Group]]:
 class _Run:
     """Groups that were taken so far: what is known of them, and prompts that wait until several batches are full."""
 
-    def __init__(self, decoder: Decoder, keeper: _Keeper, bar: Any) -> None:
+    def __init__(self, decoder: Writer, keeper: _Keeper, bar: Any) -> None:
         self.decoder, self.keeper, self.bar = decoder, keeper, bar
         self.done = 0
         """Groups of which every reply is there. Counted here, because a bar that is switched off does not count."""

@@ -109,7 +109,9 @@ def _check(cfg: EvaluateConfig) -> None:
         return
     if not cfg.mode.conditions:
         raise ConfigError("evaluation=no_thinking asks under answer modes: give mode=paper, or mode=[strict,prefix]")
-    for name in ("max_new_tokens",) if served else ("max_new_tokens", "batch_size"):
+    # Servers and vLLM fill their batches themselves.
+    batched = cfg.model.backend is BackendKind.hf
+    for name in ("max_new_tokens", "batch_size") if batched else ("max_new_tokens",):
         if (value := getattr(cfg.evaluation.generation, name)) < 1:
             raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
 
@@ -120,6 +122,10 @@ def _asked(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
         from thinkgap.evaluation.responses_served import served_responses
 
         return served_responses(cfg, folder, loaded)
+    if cfg.model.backend is BackendKind.vllm:
+        from thinkgap.evaluation.responses_vllm import vllm_responses
+
+        return vllm_responses(cfg, folder, loaded)
     from thinkgap.evaluation.responses_local import local_responses
 
     return local_responses(cfg, folder, loaded)
@@ -182,7 +188,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded, stored: Stored | None) -> 
     if cfg.responses is not None:
         return {"responses": _sha256(Path(cfg.responses)), **common}
     return {
-        **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt", "labels", "label_ids")},
+        **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt")},
         "items": items_digest(loaded),
         "comprehension": kept["evaluation"]["comprehension"],
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from thinkgap.backends.reply_text import reply_decoder
 from thinkgap.evaluation.decoding import written_replies
 from thinkgap.evaluation.prepare import Prepared
 from thinkgap.evaluation.reuse import Reuse, open_cells
@@ -21,11 +22,13 @@ from thinkgap.prompts.labels import continuation
 from thinkgap.readouts.frames import ALIGNED, GENERATION, NATIVE
 from thinkgap.readouts.native import native_record
 from thinkgap.readouts.rows import answer_record, best_slot
+from thinkgap.responses.boxes import ends_in_open_box
 from thinkgap.responses.opened import extract_opened
 from thinkgap.responses.permissive import permissive
 from thinkgap.schema import DecodingConfig, EvaluateConfig
 from thinkgap.scoring.engine import Counts
 from thinkgap.scoring.reply import Reply
+from thinkgap.scoring.stopping import stop_ids
 from thinkgap.store.atomic import write_text
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.store.side import REPLIES, write_side
@@ -76,7 +79,7 @@ def run_replies(
     if prepared.builder.conditions[0].placement is Placement.prompt_end:
         log.warning("trigger.placement=prompt_end: replies go on with the user's turn and may not answer at all")
     replies, described = written_replies(cfg, prepared, presentations, run.path)
-    tokenizer = prepared.backend.fmt.tokenizer
+    text_of = reply_decoder(prepared.backend.fmt, stop_ids(prepared.backend))
     native = run.rows(["item_id", "presentation", "condition", "readout", "label_logprobs"]).to_pylist()
     first = {
         (row["item_id"], row["condition"]): row["label_logprobs"]
@@ -88,7 +91,7 @@ def run_replies(
     for reply in (one for own in replies for one in own):
         record, row = read_reply(
             reply,
-            lambda ids: tokenizer.decode(list(ids), skip_special_tokens=True),
+            text_of,
             first.get((reply.prompt.presentation.item.id, reply.prompt.condition.name)),
         )
         records.append(record)
@@ -130,19 +133,20 @@ def read_reply(
 
     Args:
         reply: to a prompt in the source's order of options.
-        decode: token ids -> text without control tokens.
+        decode: token ids -> text, as `reply_decoder` gives it.
         native: label log-probabilities of the native readout of the same prompt, to compare the first step with.
     """
     prompt = reply.prompt
     shown = prompt.presentation
-    text = decode(reply.token_ids)
+    text, opening = decode(reply.token_ids), _opening(prompt.condition)
     asked: dict[str, Any] = {
         "labels": shown.labels,
         "options": shown.contents,
         "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
         "truncated": reply.finish == "length",
+        "open_box": ends_in_open_box(opening or prompt.condition.prefill or prompt.condition.user_suffix),
     }
-    found = extract_opened(_opening(prompt.condition), text, shown.item.answer_space, **asked)
+    found = extract_opened(opening, text, shown.item.answer_space, **asked)
     forced, _ = best_slot(shown, reply.label_logprobs)
     apart = [abs(a - b) for a, b in zip(reply.label_logprobs, native or (), strict=native is not None)]
     row = {

@@ -7,23 +7,25 @@ reading of a response.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from thinkgap.backends.format import TextFormat
+from thinkgap.backends.reply_text import reply_decoder
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.evaluation.asking import (
     Asked,
     Loaded,
+    answered_of,
     available_modes,
     describe_datasets,
     presentations_of,
-    question_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.evaluation.describe import check_own_texts
-from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies
+from thinkgap.evaluation.generate import Group, ItemPrompts, Writer, generate_replies, open_replies
 from thinkgap.evaluation.predict import device_of
 from thinkgap.evaluation.prepare import load_model
 from thinkgap.prompts.build import PromptBuilder
@@ -42,6 +44,17 @@ log = logging.getLogger(__name__)
 _TRIED = 2
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How a loaded model writes its replies."""
+
+    writer: Writer
+    store: ReplyStore
+    """Finished replies."""
+    describe_model: Callable[[], dict[str, Any]]
+    """For the manifest."""
+
+
 def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     """Ask every item of every data set under every mode.
 
@@ -58,7 +71,43 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     """
     backend = load_model(cfg)
     backend.to(device_of(cfg.trainer))
-    fmt, name = backend.fmt, cfg.model.name
+    _refuse_images(loaded, backend.fmt.is_vision, cfg.model.name)
+    asked = cfg.evaluation.generation
+
+    def writing(some: Sequence[Group]) -> Writing:
+        method = choose_decoding(backend, some)
+        decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
+        return Writing(decoder, open_replies(replies_folder(cfg, folder), cfg.model.name, decoder), backend.describe)
+
+    return ask_by(cfg, loaded, backend.fmt, writing)
+
+
+def replies_folder(cfg: EvaluateConfig, folder: Path) -> Path:
+    """Where the replies of the run in `folder` are kept."""
+    return Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies"
+
+
+def ask_by(
+    cfg: EvaluateConfig,
+    loaded: Loaded,
+    fmt: TextFormat,
+    writing: Callable[[Sequence[Group]], Writing],
+    *,
+    room: int = 0,
+) -> Asked:
+    """Ask every item of every data set under every mode of a model that renders by `fmt`; see `local_responses`.
+
+    Args:
+        cfg: the settings.
+        loaded: the data sets.
+        fmt: the model's tokenizer and template.
+        writing: given the prompts of a few items, says how replies are written.
+        room: tokens of the context that a prompt has to leave for its reply.
+
+    Raises:
+        ThinkgapError: settings or data that cannot be used, or what the writer raises.
+    """
+    name = cfg.model.name
 
     def reason(condition: Condition) -> str:
         lacks = condition.thinking is Thinking.enabled and not fmt.can_think
@@ -66,24 +115,22 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
     questions = questions_of(cfg, conditions, loaded)
-    _refuse_images(loaded, fmt.is_vision, name)
-    builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, "", cfg.prompt.system)
+    # Nothing is read at a label's token, so labels may be several tokens here.
+    builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False, room=room)
     check_own_texts(builder)
     groups = {
         dataset: ItemPrompts([[one] for one in shown], builder) for dataset, shown in presentations_of(loaded).items()
     }
     some = [item for one in groups.values() for item in one.items][:_TRIED]
-    method = choose_decoding(backend, [group for group in ItemPrompts(some, builder) if group])
-    asked = cfg.evaluation.generation
-    decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
-    store = open_replies(Path(cfg.paths.cells_dir) if cfg.evaluation.reuse else folder / "replies", name, decoder)
+    how = writing([group for group in ItemPrompts(some, builder) if group])
+    text_of = reply_decoder(fmt, how.writer.stop_ids)
     answered: list[Answered] = []
     excluded: dict[str, dict[str, str]] = {}
     n_long = 0
     for dataset, own in groups.items():
-        replies = generate_replies(own, decoder, store, shown=cfg.trainer.progress, description=dataset)
+        replies = generate_replies(own, how.writer, how.store, shown=cfg.trainer.progress, description=dataset)
         for reply in (reply for group in replies for reply in group):
-            answered.append(_answered(dataset, reply, fmt.tokenizer, name))
+            answered.append(_answered(dataset, reply, text_of(reply.token_ids), name))
             n_long += len(reply.prompt.input_ids) + len(reply.token_ids) > fmt.max_length
         excluded[dataset] = {item: str(error) for item, error in own.excluded.items()}
         for item, error in excluded[dataset].items():
@@ -99,13 +146,13 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
             f"{n_long} responses went on beyond the {fmt.max_length:,} tokens that this model takes: lower "
             "evaluation.generation.max_new_tokens."
         )
-    exchanges, missing = exchanged(name, questions, _explained(questions, builder, decoder, store))
+    exchanges, missing = exchanged(name, questions, _explained(questions, builder, how, text_of))
     notes += missing
     described = {
-        "model": backend.describe(),
+        "model": how.describe_model(),
         "datasets": describe_datasets(loaded),
         "excluded": excluded,
-        "decoding": decoder.describe(),
+        "decoding": how.writer.describe(),
     }
 
     def count_tokens(text: str) -> int:
@@ -122,33 +169,35 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
 
 
 def _explained(
-    questions: Sequence[ComprehensionQuestion], builder: PromptBuilder, decoder: Decoder, store: ReplyStore
+    questions: Sequence[ComprehensionQuestion],
+    builder: PromptBuilder,
+    how: Writing,
+    text_of: Callable[[Sequence[int]], str],
 ) -> list[Response | None]:
     """What the model says to each question of the comprehension check; None to one that cannot be shown to it."""
-    fmt = decoder.backend.fmt
     found: dict[str, Response] = {}
     for condition in dict.fromkeys(one.condition for one in questions):
         own = ItemPrompts(
             [[one.presentation] for one in questions if one.condition == condition],
             replace(builder, conditions=[condition]),
         )
-        for reply in (reply for group in generate_replies(own, decoder, store, shown=False) for reply in group):
-            found[reply.prompt.presentation.item.id] = _response(reply, fmt.tokenizer, fmt.name)
+        for reply in (reply for group in generate_replies(own, how.writer, how.store, shown=False) for reply in group):
+            model = builder.fmt.name
+            found[reply.prompt.presentation.item.id] = _response(reply, text_of(reply.token_ids), model)
         for question, error in own.excluded.items():
             log.warning("%s of the comprehension check is left out: %s", question, error)
     return [found.get(one.id) for one in questions]
 
 
-def _answered(dataset: str, reply: Reply, tokenizer: Any, model: str) -> Answered:
-    condition = reply.prompt.condition
-    response = _response(reply, tokenizer, model)
-    return Answered(question_of(dataset, reply.prompt.presentation), condition.name, condition.thinking, response)
+def _answered(dataset: str, reply: Reply, text: str, model: str) -> Answered:
+    prompt = reply.prompt
+    return answered_of(dataset, prompt.presentation, prompt.condition, _response(reply, text, model))
 
 
-def _response(reply: Reply, tokenizer: Any, model: str) -> Response:
+def _response(reply: Reply, text: str, model: str) -> Response:
     """A prefill is the prompt's, so the content begins after it."""
     return Response(
-        content=tokenizer.decode(list(reply.token_ids), skip_special_tokens=True),
+        content=text,
         finish_reason=reply.finish,
         prompt_tokens=len(reply.prompt.input_ids),
         completion_tokens=len(reply.token_ids),

@@ -30,10 +30,10 @@ from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.evaluation.asking import (
     Asked,
     Loaded,
+    answered_of,
     available_modes,
     describe_datasets,
     presentations_of,
-    question_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.prompts.assemble import assemble, split_at_images
@@ -42,7 +42,7 @@ from thinkgap.prompts.render import Message
 from thinkgap.prompts.wordings import ComprehensionQuestion
 from thinkgap.readouts.sheet import Sheet
 from thinkgap.schema import EvaluateConfig
-from thinkgap.types import Answered, Condition, ImageRef, Presentation
+from thinkgap.types import Condition, ImageRef, Presentation
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
         requests = [*(one.sent for one in plan.requests), *plan.asked]
         answers = ask(cfg.model, requests, store, show_progress=cfg.trainer.progress)
     answered = [
-        Answered(question_of(one.dataset, one.presentation), one.condition.name, one.condition.thinking, response)
+        answered_of(one.dataset, one.presentation, one.condition, response)
         for one in plan.requests
         if (response := answers[one.sent].response) is not None
     ]

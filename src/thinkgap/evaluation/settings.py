@@ -22,6 +22,11 @@ def check_settings(cfg: EvaluateConfig, world: World = ALONE) -> None:
     Raises:
         ConfigError: the first of them, by name.
     """
+    if cfg.model.backend is BackendKind.vllm:
+        raise ConfigError(
+            f"model.backend=vllm gives replies only, and evaluation={cfg.evaluation.kind.name} reads more than text: "
+            "set model.backend=hf, or choose evaluation=no_thinking"
+        )
     if cfg.model.backend is not BackendKind.hf:
         raise ConfigError(
             f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "

@@ -81,7 +81,8 @@ def build(found: Found, defaults: Defaults) -> Built:
         subject=_text(found, "subject"),
     )
     mode = _text(found, "mode") or defaults.mode
-    answered = Answered(question, mode, _thinking(found, defaults), response_of(row, defaults.model))
+    response = response_of(row, defaults.model)
+    answered = Answered(question, mode, _thinking(found, defaults), response, _open_box(found))
     keys = [question_key(stem or found.prompt, options), f"item:{dataset}:{item_id}"]
     if context:
         keys.append(text_key("passage", context))
@@ -176,6 +177,15 @@ def _thinking(found: Found, defaults: Defaults) -> Thinking:
     if said and said not in known:
         raise RowError(f"thinking {said!r} is unknown{nearest(said, known)}")
     return Thinking(said) if said else defaults.thinking
+
+
+def _open_box(found: Found) -> bool | None:
+    value = found.row.values.get("open_box")
+    if value is None or value != value:
+        return None
+    if not isinstance(value, bool):
+        raise RowError(f"open_box {value!r:.40} is neither true nor false")
+    return value
 
 
 def _id(value: object) -> str:

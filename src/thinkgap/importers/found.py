@@ -18,6 +18,7 @@ OPTIONAL = (
     "mode",
     "model",
     "thinking",
+    "open_box",
     "labels",
     "options",
     "context",

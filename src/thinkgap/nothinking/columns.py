@@ -43,7 +43,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     **dict.fromkeys(("slot", "span_start", "span_end", "n_candidates", "copy_components"), pa.int32()),
     **dict.fromkeys(LENGTH, pa.int32()),
     **dict.fromkeys(("copy_containment", "copy_cover"), pa.float64()),
-    **dict.fromkeys(ETR, pa.bool_()),
+    **dict.fromkeys(("open_box", *ETR), pa.bool_()),
     **{
         field.name: pa.bool_()
         for field in dataclasses.fields(ResponseReading)
@@ -53,7 +53,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 """Column -> type; text where it is not here."""
 _NULLABLE = frozenset(
     {
-        *("prompt_tokens", "completion_tokens", "reasoning_tokens"),
+        *("open_box", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
         *("answer", "slot", "span_start", "span_end", "permissive", "correct", "correct_permissive"),
         *("trace_tokens", "visible_tokens", *COPY),
     }
@@ -62,6 +62,7 @@ _NULLABLE = frozenset(
 _ORDER = (
     *KEY,
     "thinking",
+    "open_box",
     *QUESTION,
     *RESPONSE,
     "channels",

@@ -144,7 +144,12 @@ def check_unique(keys: Sequence[tuple[str, ...]], names: Sequence[str] = KEY, wh
 
 
 def _to_dict(row: Analysed) -> dict[str, Any]:
-    found = {"mode": row.answered.mode, "model": row.model, "thinking": row.answered.thinking.value}
+    found: dict[str, Any] = {
+        "mode": row.answered.mode,
+        "model": row.model,
+        "thinking": row.answered.thinking.value,
+        "open_box": row.answered.open_box,
+    }
     for names, source in (
         (QUESTION, row.answered.question),
         (RESPONSE, row.answered.response),
@@ -171,7 +176,7 @@ def _to_row(one: Mapping[str, Any]) -> Analysed:
     response = Response(**fields(RESPONSE), channels=dict(one["channels"]))
     span = None if one["span_start"] is None else (one["span_start"], one["span_end"])
     return Analysed(
-        Answered(question, one["mode"], Thinking(one["thinking"]), response),
+        Answered(question, one["mode"], Thinking(one["thinking"]), response, one["open_box"]),
         one["model"],
         ResponseReading(**fields(READING), span=span),
         EmptyThinking(**fields(ETR)),

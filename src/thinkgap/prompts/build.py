@@ -63,6 +63,10 @@ class PromptBuilder:
     scope: LabelScope = LabelScope.shared
     instruction: str = ""
     system: str | None = None
+    reads_labels: bool = True
+    """Whether prompts carry label ids; without them, labels may be any number of tokens."""
+    room: int = 0
+    """Tokens of the context that a prompt has to leave for a reply."""
     _ids: dict[tuple[str, tuple[str, ...], LabelVariant], tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
     def build(self, presentation: Presentation) -> list[PreparedPrompt]:
@@ -70,7 +74,7 @@ class PromptBuilder:
 
         Raises:
             PromptError: the item cannot be shown to this model under some condition.
-            LabelError: its labels cannot be read as one token each.
+            LabelError: its labels are read, and cannot be as one token each.
         """
         texts = [self.text(presentation, condition) for condition in self.conditions]
         prepared = []
@@ -78,13 +82,14 @@ class PromptBuilder:
             order = image_order(self.fmt, turns.user, len(presentation.item.images))
             images = tuple(presentation.item.images[number] for number in order)
             encoded = self.fmt.encode(text, images)
-            if len(encoded.input_ids) > self.fmt.max_length:
+            if len(encoded.input_ids) + self.room > self.fmt.max_length:
+                reply = f", its reply up to {self.room}," if self.room else ""
                 raise PromptError(
-                    f"its prompt under '{condition.name}' has {len(encoded.input_ids)} tokens and {self.fmt.name} "
-                    f"takes {self.fmt.max_length} (never truncated; model.max_length sets the bound)",
+                    f"its prompt under '{condition.name}' has {len(encoded.input_ids)} tokens{reply} and "
+                    f"{self.fmt.name} takes {self.fmt.max_length} (never truncated; model.max_length sets the bound)",
                     kind="prompt longer than the context",
                 )
-            own = self.read_ids(presentation, condition, text, texts[0][0])
+            own = self.read_ids(presentation, condition, text, texts[0][0]) if self.reads_labels else ()
             prompt = Prompt(
                 presentation,
                 condition,

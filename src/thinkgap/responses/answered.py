@@ -39,6 +39,7 @@ def read_answered(answered: Answered) -> Extraction:
         # A filter, too, ends a response that might have been longer.
         truncated=is_cut(response.finish_reason) or is_filtered(response.finish_reason),
         reasoning="\n".join(reasoning_texts(response)) if swappable else "",
+        open_box=answered.open_box,
     )
     if read.answer is not None:
         return read

@@ -50,6 +50,11 @@ def find_answer_box(text: str) -> Boxes:
     return Boxes(final, (filled[0].start, filled[0].end), len(filled), unclosed=False, empty=empty)
 
 
+def ends_in_open_box(text: str) -> bool:
+    """Whether `text` opens a box that it does not close, so that what is written after it begins inside that box."""
+    return any(command.braced and command.argument is None for command in find_box_commands(text))
+
+
 def find_completion(text: str) -> Box | None:
     r"""What completes a box that the prompt opened: the first line up to a brace that nothing in it opens.
 

@@ -24,7 +24,8 @@ from thinkgap.types import AnswerSpace, ResponseStatus
 Rule = Literal["box", "forced_prefix", "statement", "whole", ""]
 
 FORCED_PREFIX_MODES = ("prefix", "prefix_assistant")
-"""Modes whose prompt or prefill ends inside an open box (M6 of arXiv 2610.11765, and M6p)."""
+"""Modes whose prompt or prefill ends inside an open box (M6 of arXiv 2610.11765, and M6p), if nothing but the name of
+the mode is known."""
 THINKING_MODE = "think_on"
 """The mode in which a reasoning channel is asked for (M1)."""
 
@@ -70,6 +71,7 @@ def extract(
     mode: str | None = None,
     truncated: bool = False,
     reasoning: str = "",
+    open_box: bool | None = None,
 ) -> Extraction:
     """Reads the answer out of one reply.
 
@@ -82,6 +84,7 @@ def extract(
         truncated: whether the reply was cut by the limit on new tokens.
         reasoning: the reply's separate reasoning channel, which is looked at only to notice that a server put the
             whole reply there.
+        open_box: whether the reply begins inside a box that its prompt opened; None takes it from the mode's name.
 
     Raises:
         ConfigError: an mcq reply without labels, with labels that cannot be told apart, or with another number of
@@ -90,7 +93,8 @@ def extract(
     parts = split_reasoning(normalise(content))
     reader = reader_of(space, labels, options)
     boxes = find_answer_box(parts.visible)
-    found = _found(parts.visible, parts.unclosed, boxes, reader, space, mode, truncated)
+    inside = mode in FORCED_PREFIX_MODES if open_box is None else open_box
+    found = _found(parts.visible, parts.unclosed, boxes, reader, space, inside, truncated)
     flags = list(found.read.flags)
     if truncated:
         flags.append("truncated")
@@ -147,7 +151,7 @@ class _Found:
 
 
 def _found(
-    visible: str, unclosed: bool, boxes: Boxes, reader: Reader, space: AnswerSpace, mode: str | None, truncated: bool
+    visible: str, unclosed: bool, boxes: Boxes, reader: Reader, space: AnswerSpace, inside: bool, truncated: bool
 ) -> _Found:
     """The first rule that applies; its answer is None where it applies and fails."""
     if unclosed:
@@ -157,7 +161,7 @@ def _found(
     if boxes.final is not None:
         read = reader.boxed(boxes.final.content) or Read(None, flags=("box_unread",))
         return _Found(read, "box", (boxes.final.start, boxes.final.end), boxes.n)
-    if mode in FORCED_PREFIX_MODES and (completion := find_completion(visible)) is not None:
+    if inside and (completion := find_completion(visible)) is not None:
         anchored = find_statements(completion.content, reader)
         read = None if anchored else reader.boxed(completion.content)
         if read is not None:

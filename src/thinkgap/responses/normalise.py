@@ -21,7 +21,9 @@ _KEPT = "№ℂℍℕℙℚℝℤ"
 """The numero sign, and sets of numbers, which are not the plain letters."""
 
 _TAGS = {"<think>": "</think>", "◁think▷": "◁/think▷"}
-_TAG = re.compile("|".join(re.escape(tag) for pair in _TAGS.items() for tag in pair))
+THINK_TAGS = tuple(tag for pair in _TAGS.items() for tag in pair)
+"""Tags that enclose reasoning inside a reply, of all families that are known here."""
+_TAG = re.compile("|".join(map(re.escape, THINK_TAGS)))
 
 
 class _Spellings(dict[int, str]):

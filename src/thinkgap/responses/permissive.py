@@ -26,6 +26,7 @@ def permissive(
     options: Sequence[str] = (),
     mode: str | None = None,
     truncated: bool = False,
+    open_box: bool | None = None,
 ) -> str | None:
     """The strict answer where there is one, else the last isolated label, yes/no, or number of the visible text.
 
@@ -34,7 +35,7 @@ def permissive(
     Raises:
         ConfigError: as for `extract`.
     """
-    found = extract(content, space, labels=labels, options=options, mode=mode, truncated=truncated)
+    found = extract(content, space, labels=labels, options=options, mode=mode, truncated=truncated, open_box=open_box)
     return permissive_of(found, space, labels)
 
 

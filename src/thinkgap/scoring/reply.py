@@ -24,7 +24,7 @@ class Reply:
     finish: Finish
     """Whether it came to a stop token, or to the length cap."""
     label_logprobs: tuple[float, ...]
-    """Per slot, as `Reading.label_logprobs`, from the logits that gave the first token."""
+    """Per slot, as `Reading.label_logprobs`, from the logits that gave the first token; empty if no label is read."""
     first_token_id: int
     """The first token, also if it is a stop token."""
 

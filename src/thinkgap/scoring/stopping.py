@@ -34,14 +34,26 @@ _CHANGES: dict[str, tuple[Any, ...]] = {
 def stop_ids(backend: HFBackend) -> tuple[int, ...]:
     """Tokens that end a reply, ascending.
 
+    See `end_ids`.
+    """
+    return end_ids(backend.fmt, backend.model.config, getattr(backend.model, "generation_config", None))
+
+
+def end_ids(fmt: TextFormat, config: Any, generation_config: Any) -> tuple[int, ...]:
+    """Tokens that end a reply, ascending.
+
     They are the end tokens that generation config, config and tokenizer name, and the control token with which the
     chat template closes an assistant's turn. A model may have none; then every reply runs to the length cap.
+
+    Args:
+        fmt: the model's tokenizer and template.
+        config: its config.
+        generation_config: its generation config, or None.
     """
-    model, fmt = backend.model, backend.fmt
     named: list[Any] = [
-        getattr(getattr(model, "generation_config", None), "eos_token_id", None),
-        getattr(model.config, "eos_token_id", None),
-        getattr(model.config.get_text_config(), "eos_token_id", None),
+        getattr(generation_config, "eos_token_id", None),
+        getattr(config, "eos_token_id", None),
+        getattr(config.get_text_config(), "eos_token_id", None),
         fmt.tokenizer.eos_token_id,
         turn_end(fmt),
     ]
