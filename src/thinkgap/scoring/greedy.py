@@ -149,12 +149,14 @@ class Greedy(Generic[Of]):
         places = self.source.size if waits or self._batch is None else len(self._batch.rows)
         if live and places - len(live) < _REPLACED_AT * places:
             return
-        self._batch = self._batch.keep(live) if self._batch else None
+        if self._batch is not None:
+            if waits:
+                self._set_aside(self._batch)
+            self._batch = self._batch.keep(self._batch.live)
         if self._interrupted is not None:
             if len(live) > self.source.size // 2:
                 return
             self._long, self._batch, self._interrupted = self._batch, self._interrupted, None
-        self._set_aside()
         while (vacant := self.source.size - self._used) > 0 and (new := self._next(vacant)) is not None:
             yield from new.choose(self.max_new_tokens, self.stop_ids)
             if (begun := new.keep(new.live)) is not None:
@@ -172,15 +174,13 @@ class Greedy(Generic[Of]):
         new, self._ready = self._ready, None
         return new
 
-    def _set_aside(self) -> None:
-        """Rows that are far longer than the others, if others wait for their places."""
-        if self._batch is None or (self._ready is None and not self.source.waiting()):
-            return
-        lengths = self._batch.cache.lengths
-        mean = sum(lengths) / len(lengths)
-        long = {place for place, length in enumerate(lengths) if length > max(_LONG_FROM, _LONG * mean)}
+    def _set_aside(self, batch: Batch[Of]) -> None:
+        """Rows that are far longer than the others, those that have just ended among them."""
+        lengths = batch.cache.lengths
+        bound = max(_LONG_FROM, _LONG * sum(lengths) / len(lengths))
+        long = {place for place in batch.live if lengths[place] > bound}
         if long:
-            self._long = _joined(self._long, self._batch.split(long))
+            self._long = _joined(self._long, batch.split(long))
 
     def _turn(self) -> None:
         """Long rows go on if they fill a batch, or if nothing waits and they have room beside or after the others."""
