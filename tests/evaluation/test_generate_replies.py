@@ -8,7 +8,8 @@ import os
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from thinkgap.evaluation import generate as evaluated
 from thinkgap.evaluation.generate import ItemPrompts, generate_replies, open_replies, reply_context
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.scoring.decode import Decoder, Method
+from thinkgap.scoring.decode_cache import Continued
 from thinkgap.scoring.reply import Reply
 from thinkgap.store.replies import ReplyStore
 from thinkgap.types import Presentation
@@ -59,16 +61,31 @@ def names(replies: Sequence[Sequence[Reply]]) -> list[list[tuple[str, str]]]:
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """Group sizes of each call of the decoder."""
+    """Sizes of the groups that each call of the decoder was given."""
     calls: list[list[int]] = []
     decode = Decoder.decode
 
-    def counted(self: Decoder, groups: Any, *rest: Any) -> Any:
-        calls.append([len(group) for group in groups])
-        return decode(self, groups, *rest)
+    def counted(self: Decoder, groups: Iterable[Any], *rest: Any, **named: Any) -> Any:
+        sizes: list[int] = []
+        calls.append(sizes)
+        return decode(self, (sizes.append(len(group)) or group for group in groups), *rest, **named)
 
     monkeypatch.setattr(Decoder, "decode", counted)
     return calls
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Rows of every step."""
+    rows: list[int] = []
+    step = Continued.step
+
+    def counted(self: Continued, tokens: Sequence[int]) -> None:
+        rows.append(len(tokens))
+        step(self, tokens)
+
+    monkeypatch.setattr(Continued, "step", counted)
+    return rows
 
 
 def test_every_prompt_is_answered_in_order(backend: Any) -> None:
@@ -104,15 +121,36 @@ def test_finished_replies_are_not_generated_again(
     assert sum(map(sum, computed)) == 0
 
 
-def test_what_is_missing_fills_batches(backend: Any, tmp_path: Path, computed: list[list[int]]) -> None:
-    """One of two conditions is there: a call of the decoder still gets several batches of the other."""
-    decoder = decoder_of(backend)
+def test_what_is_missing_fills_batches(
+    backend: Any, tmp_path: Path, computed: list[list[int]], steps: list[int]
+) -> None:
+    """One of two conditions is there: the decoder gets the others as one stream, and its batches are full."""
+    decoder = decoder_of(backend, batch_size=4)
     store = open_replies(tmp_path, "m", decoder)
-    generate_replies(prompts_of(backend, 20, 1), decoder, store, shown=False)
-    assert [sum(call) for call in computed[:-1]] == [8, 8], "four batches of two"
+    generate_replies(prompts_of(backend, 40, 1), decoder, store, shown=False)
     computed.clear()
-    generate_replies(prompts_of(backend, 20, 2), decoder, store, shown=False)
-    assert [sum(call) for call in computed] == [8, 8, 4]
+    steps.clear()
+    generate_replies(prompts_of(backend, 40, 2), decoder, store, shown=False)
+    assert computed == [[1] * 40]
+    # Six tokens take five steps: 40 prompts on 4 places are 10 times 5 steps, also where a block of 16 ends.
+    assert steps == [4] * 50
+
+
+def test_a_long_reply_holds_nobody_beyond_a_block(backend: Any, steps: list[int]) -> None:
+    """Replies of unequal length: until no prompt is left, every place is taken."""
+    free = decoder_of(backend)
+    written = [
+        one for group in tokens(generate_replies(prompts_of(backend, 40), free, None, shown=False)) for one in group
+    ]
+    stop = Counter(token for reply in written for token in set(reply)).most_common(1)[0][0]
+    decoder = Decoder(backend, CAP, 2, (stop,), SHARED)
+    steps.clear()
+    replies = generate_replies(prompts_of(backend, 40), decoder, None, shown=False)
+    ended = [reply for group in replies for reply in group]
+    assert len({len(reply.token_ids) for reply in ended}) > 1
+    needed = sum(len(reply.token_ids) - (reply.finish == "length") for reply in ended)
+    assert sum(steps) == needed, "a row that ended is not computed on"
+    assert steps.count(1) < CAP, "only the last reply is alone"
 
 
 def test_another_model_or_precision_has_a_folder_of_its_own(backend: Any, tmp_path: Path) -> None:
@@ -206,7 +244,7 @@ def test_what_has_ended_is_kept(
 def test_without_a_store_the_message_says_so(
     backend: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def failing(*given: Any) -> None:
+    def failing(*given: Any, **named: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Decoder, "decode", failing)

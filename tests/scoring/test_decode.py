@@ -161,23 +161,6 @@ def test_the_cap_and_a_stop_as_first_token(
         assert shown(Decoder(backend, cap, 8, (tokens[end],), method).decode([made[0][:1]])) == [[wanted]]
 
 
-def test_equal_prompts_share_a_row(tiny_backend: Callable[[str], Any], picture: Callable[..., Any]) -> None:
-    backend = tiny_backend("llama")
-    made = groups(backend, picture, TRIGGERS, orders=1)
-    rows: list[int] = []
-    decoder = Decoder(backend, CAP, 64, (), SHARED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decode, "write_greedily", lambda one, *rest: rows.append(len(one.logits)) or real(one, *rest))
-        replies = decoder.decode(made)
-    assert rows == [10], "of twelve prompts two are equal to others"
-    for group in replies:
-        assert group[1].token_ids == group[5].token_ids
-        assert (group[1].prompt.condition.name, group[5].prompt.condition.name) == ("let", "same_as_let")
-
-
-real = decode.write_greedily
-
-
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows of every step."""
@@ -190,6 +173,18 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Continued, "step", counted)
     return rows
+
+
+def test_equal_prompts_share_a_row(
+    watched: list[int], tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
+) -> None:
+    backend = tiny_backend("llama")
+    made = groups(backend, picture, TRIGGERS, orders=1)
+    replies = Decoder(backend, CAP, 64, (), SHARED).decode(made)
+    assert watched == [10] * (CAP - 1), "of twelve prompts two are equal to others"
+    for group in replies:
+        assert group[1].token_ids == group[5].token_ids
+        assert (group[1].prompt.condition.name, group[5].prompt.condition.name) == ("let", "same_as_let")
 
 
 def test_rows_that_ended_are_dropped(

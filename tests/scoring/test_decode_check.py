@@ -89,6 +89,22 @@ def test_a_row_that_is_dropped_wrongly_is_seen(
     assert choose_decoding(backend, groups(backend, picture, TRIGGERS[:3], orders=1)).name == "plain"
 
 
+def test_a_row_that_joins_wrongly_is_seen(
+    tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that come later and keep the padding of their own batch, so that others' columns count as theirs."""
+    join = Continued.join
+
+    def unmasked(self: Continued, other: Continued) -> None:
+        join(self, other)
+        self.mask = torch.ones_like(self.mask)
+
+    monkeypatch.setattr(Continued, "join", unmasked)
+    method = choose_decoding(tiny_backend("llama"), [])
+    assert method.name == "plain"
+    assert "logits differ from plain ones" in method.reason
+
+
 def test_nan_is_no_small_difference(
     tiny_backend: Callable[[str], Any], picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ from thinkgap.types import Presentation
 
 log = logging.getLogger(__name__)
 
-# Several batches at once, so that each can be filled with prompts of similar length.
+# So many times the prompts of a batch are looked through for similar lengths.
 _BATCHES = 4
 _MOST_ITEMS = 64
 _SHARD_REPLIES = 4096
@@ -137,9 +137,7 @@ def generate_replies(
     with ended_by_sigterm(), progress(total=total, description=description, enabled=shown) as bar:
         run = _Run(decoder, keeper, bar)
         try:
-            for block in _blocks(groups, run.most):
-                run.take(block)
-            run.generate()
+            run.generate(groups)
         except BaseException as error:
             _keep_what_ended(keeper, error)
             done = f"{run.done} of {'an unknown number of' if total is None else total} items are done"
@@ -162,44 +160,44 @@ def _blocks(groups: Iterable[Group], prompts: int) -> Iterator[list[Group]]:
 
 
 class _Run:
-    """Groups that were taken so far: what is known of them, and prompts that wait until several batches are full."""
+    """Groups that were taken so far, and what is known of them."""
 
     def __init__(self, decoder: Writer, keeper: _Keeper, bar: Any) -> None:
         self.decoder, self.keeper, self.bar = decoder, keeper, bar
         self.done = 0
         """Groups of which every reply is there. Counted here, because a bar that is switched off does not count."""
         self._replies: list[list[Reply | None]] = []
-        self._waiting: dict[int, list[PreparedPrompt]] = {}
+        self._asked: list[int] = []
+        """Groups that the decoder was given, by number."""
+        self._left: list[int] = []
+        """Prompts of each of them that have no reply yet."""
 
-    @property
-    def most(self) -> int:
-        """Prompts that are generated at once."""
-        return _BATCHES * self.decoder.batch_size
-
-    def take(self, block: Sequence[Group]) -> None:
-        for group, found in zip(block, self.keeper.known(block), strict=True):
-            missing = [prepared for prepared, reply in zip(group, found, strict=True) if reply is None]
-            if missing:
-                self._waiting[len(self._replies)] = missing
-            else:
-                self._finish(1)
-            self._replies.append(found)
-        if sum(map(len, self._waiting.values())) >= self.most:
-            self.generate()
-
-    def generate(self) -> None:
-        numbers, groups = list(self._waiting), list(self._waiting.values())
-        left = [len(group) for group in groups]
+    def generate(self, groups: Iterable[Group]) -> None:
+        """Ask for what is missing, one stream from the first group to the last."""
 
         def ended(place: int, reply: Reply) -> None:
-            left[place] -= 1
-            self._finish(not left[place])
+            self._left[place] -= 1
+            self._finish(not self._left[place])
             self.keeper.keep(reply)
 
-        for number, fresh in zip(numbers, self.decoder.decode(groups, ended), strict=True):
-            rest = iter(fresh)
+        ahead = _BATCHES * self.decoder.batch_size
+        fresh = self.decoder.decode(self._missing(groups, ahead), ended, ahead=ahead)
+        for number, own in zip(self._asked, fresh, strict=True):
+            rest = iter(own)
             self._replies[number] = [reply or next(rest) for reply in self._replies[number]]
-        self._waiting = {}
+
+    def _missing(self, groups: Iterable[Group], prompts: int) -> Iterator[Group]:
+        """Per group the prompts without a finished reply, where there are some; looked up so many at a time."""
+        for block in _blocks(groups, prompts):
+            for group, found in zip(block, self.keeper.known(block), strict=True):
+                self._replies.append(found)
+                missing = [prepared for prepared, reply in zip(group, found, strict=True) if reply is None]
+                if missing:
+                    self._asked.append(len(self._replies) - 1)
+                    self._left.append(len(missing))
+                    yield missing
+                else:
+                    self._finish(1)
 
     def replies(self) -> list[list[Reply]]:
         return [[reply for reply in group if reply is not None] for group in self._replies]

@@ -75,7 +75,7 @@ def leaf_passes(
         stop = stems[0].stop
         cache = root
         if stop > levels.root:
-            cache = new_cache(backend) if root is None else _expanded(root, [0] * len(stems))
+            cache = new_cache(backend) if root is None else expanded(root, [0] * len(stems))
             _forward(backend, planned, [(stem.leaves[0], stop) for stem in stems], levels.root, cache)
         leaves = [
             (number, leaf, len(planned.prompts[leaf].prompt.input_ids))
@@ -86,7 +86,7 @@ def leaf_passes(
             part = [leaf for leaf in leaves if length in (None, leaf[-1])]
             own = new_cache(backend) if keep and cache is None else None
             if cache is not None:
-                own = _expanded(cache, [number for number, *_ in part])
+                own = expanded(cache, [number for number, *_ in part])
             rows = _forward(backend, planned, [(leaf, end) for _, leaf, end in part], stop, own, wanted)
             found.append(LeafPass([leaf for _, leaf, _ in part], rows, own if keep else None))
     return found
@@ -165,7 +165,7 @@ def new_cache(backend: HFBackend) -> Any:
     return DynamicCache(config=backend.model.config)
 
 
-def _expanded(cache: Any, entries: Sequence[int]) -> Any:
+def expanded(cache: Any, entries: Sequence[int]) -> Any:
     """A cache whose rows are these entries of `cache`, which stays as it is."""
     expanded = copy.copy(cache)
     # The layers put new tensors in the place of old ones and never write into them, so these need no copy.

@@ -7,23 +7,25 @@ are not applied. Knows no file, and not what a reply means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
+import torch
+
 from thinkgap.backends.hf import HFBackend
-from thinkgap.errors import PromptError
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.decode_cache import prefill
 from thinkgap.scoring.decode_plain import generate_plain, shape
-from thinkgap.scoring.greedy import write_greedily
-from thinkgap.scoring.memory import in_halves
-from thinkgap.scoring.packed import Planned, plan_prompts
+from thinkgap.scoring.greedy import Batch, Greedy, Row
+from thinkgap.scoring.memory import in_halves, is_out_of_memory, release
 from thinkgap.scoring.plain import too_large
 from thinkgap.scoring.readings import read_labels
 from thinkgap.scoring.reply import OnReply, Place, Replies, Reply
 from thinkgap.scoring.stopping import ignored_settings
+from thinkgap.scoring.waiting import Places, Waiting, plans_of
+from thinkgap.types import Prompt
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +53,6 @@ class Counts:
     """Tokens of all replies, stop tokens left out."""
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """Prompts of one group that are computed together."""
-
-    planned: Planned
-    places: tuple[Place, ...]
-
-
 @dataclass
 class Decoder:
     """Writes greedy replies with one model."""
@@ -67,7 +61,7 @@ class Decoder:
     max_new_tokens: int
     """Longest reply, the stop token counted."""
     batch_size: int
-    """Prompts that are continued at once."""
+    """Prompts that are continued at once; when a reply ends, another prompt takes its place."""
     stop_ids: tuple[int, ...]
     """Tokens that end a reply (`stopping.stop_ids`)."""
     method: Method
@@ -84,39 +78,28 @@ class Decoder:
                 ", ".join(f"{name}={value}" for name, value in ignored.items()),
             )
 
-    def decode(self, groups: Sequence[Sequence[PreparedPrompt]], on_reply: OnReply | None = None) -> list[list[Reply]]:
+    def decode(
+        self, groups: Iterable[Sequence[PreparedPrompt]], on_reply: OnReply | None = None, *, ahead: int | None = None
+    ) -> list[list[Reply]]:
         """The reply to every prompt, in the order given.
 
         Args:
-            groups: prompts that share prefixes, those of one item say; images of a group are encoded once.
+            groups: prompts that share prefixes, those of one item say; images of a group are encoded once. They may be
+                built on the way.
             on_reply: told of each reply once, in the order in which they finish.
+            ahead: how many prompts are looked through for similar lengths; `groups` is gone through by so many at a
+                time, when the prompts are needed. None looks through all.
 
         Raises:
             ModelError: memory does not suffice for one prompt, or logits that are not finite.
         """
-        found = Replies(groups, on_reply)
-        units: list[_Unit] = []
-        alone: list[Place] = []
-        for number, group in enumerate(groups):
-            places = [(number, index) for index in range(len(group))]
-            planned = self._planned(group)
-            if planned is None:
-                alone += places
-            elif len(group) > self.batch_size:
-                units += self._divided(_Unit(planned, tuple(places)), self.batch_size)
-            else:
-                units.append(_Unit(planned, tuple(places)))
-        # Similar lengths share a batch; the longest first, so that what does not fit fails at once.
-        units.sort(key=lambda unit: -int(unit.planned.trie.depths.max()))
-        for batch in self._batches(units):
-            in_halves(batch, lambda part: self._shared(part, found), lambda one, error: self._split(one, error, found))
-        asked = [(place, groups[place[0]][place[1]]) for place in alone]
-        asked.sort(key=lambda pair: shape(pair[1]), reverse=True)
-        for _, same in groupby(asked, key=lambda pair: shape(pair[1])):
-            equal = list(same)
-            for start in range(0, len(equal), self.batch_size):
-                batch = equal[start : start + self.batch_size]
-                in_halves(batch, lambda part: self._plain(part, found), lambda one, error: too_large(one[1], error))
+        found = Replies(on_reply)
+        placed = ((found.expect(len(group)), group) for group in groups)
+        waiting = Waiting(self.backend, placed, found, ahead, shared=self.method.name == "shared")
+        places = Places(self.batch_size)
+        while waiting.any() or waiting.alone:
+            self._continue(waiting, places, found)
+            self._alone(waiting, found)
         replies = found.in_order()
         for reply in (one for group in replies for one in group):
             self.counts.replies += 1
@@ -137,63 +120,37 @@ class Decoder:
             "batch_size": self.batch_size,
         } | asdict(self.counts)
 
-    def _planned(self, group: Sequence[PreparedPrompt]) -> Planned | None:
-        """The trie of a group, or None if its prefixes are not shared."""
-        if self.method.name == "plain" or not group:
-            return None
-        try:
-            return plan_prompts(self.backend, group)
-        except PromptError as error:
-            log.warning("item %s is continued plainly: %s", group[0].prompt.presentation.item.id, error)
-            return None
+    def _continue(self, waiting: Waiting, places: Places, found: Replies) -> None:
+        """All that waits, on fewer places where memory does not suffice."""
+        while waiting.any():
+            try:
+                for row, written in Greedy(_Source(self, waiting, places), self.max_new_tokens, self.stop_ids):
+                    for one in row.of:
+                        reply = Reply(one.prompt, written.tokens, written.finish, one.labels, written.first)
+                        found.add(one.place, reply)
+                        places.one_ended()
+                return
+            except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+                if waiting.broken or not is_out_of_memory(error):
+                    raise
+                # The traceback keeps the failed pass's tensors alive.
+                failed = error.with_traceback(None)
+            release()
+            back = waiting.put_back()
+            if len(back) == 1:
+                too_large(back[0], failed)
+            places.halve(len(back))
+            log.info("out of memory on %d prompts: going on with %d at a time", len(back), places.now)
 
-    def _batches(self, ordered: Sequence[_Unit]) -> list[list[_Unit]]:
-        batches: list[list[_Unit]] = []
-        room = 0
-        for unit in ordered:
-            if not batches or len(unit.places) > room:
-                batches.append([])
-                room = self.batch_size
-            batches[-1].append(unit)
-            room -= len(unit.places)
-        return batches
-
-    def _divided(self, unit: _Unit, size: int) -> list[_Unit]:
-        """The same prompts in units of at most `size`; neighbours in the trie, which share most, stay together."""
-        order = unit.planned.trie.reads.argsort(kind="stable").tolist()
-        parts = [order[start : start + size] for start in range(0, len(order), size)]
-        return [
-            _Unit(
-                plan_prompts(self.backend, [unit.planned.prompts[index] for index in part]),
-                tuple(unit.places[index] for index in part),
-            )
-            for part in parts
-        ]
-
-    def _split(self, unit: _Unit, error: Exception, found: Replies) -> None:
-        """A unit too large for the memory, in halves that share less."""
-        if len(unit.places) == 1:
-            too_large(unit.planned.prompts[0], error)
-        for half in self._divided(unit, (len(unit.places) + 1) // 2):
-            in_halves(
-                [half], lambda part: self._shared(part, found), lambda one, failed: self._split(one, failed, found)
-            )
-
-    def _shared(self, batch: Sequence[_Unit], found: Replies) -> list[None]:
-        rows, row_of = prefill(self.backend, [unit.planned for unit in batch])
-        prompts = [prepared.prompt for unit in batch for prepared in unit.planned.prompts]
-        places = [place for unit in batch for place in unit.places]
-        readings = read_labels(rows.logits[row_of], prompts)
-        asked: list[list[int]] = [[] for _ in range(len(rows.logits))]
-        for number, row in enumerate(row_of):
-            asked[row].append(number)
-        one_of = [prompts[numbers[0]] for numbers in asked]
-        for one in write_greedily(rows, one_of, self.max_new_tokens, self.stop_ids):
-            for number in asked[one.row]:
-                reading = readings[number].label_logprobs
-                found.add(places[number], Reply(prompts[number], one.tokens, one.finish, reading, one.first))
-        self.counts.computed_prompt_tokens += sum(unit.planned.levels.tokens for unit in batch)
-        return [None] * len(batch)
+    def _alone(self, waiting: Waiting, found: Replies) -> None:
+        """The prompts that share no cache, by their shape."""
+        asked = sorted(waiting.alone, key=lambda pair: shape(pair[1]), reverse=True)
+        waiting.alone.clear()
+        for _, same in groupby(asked, key=lambda pair: shape(pair[1])):
+            equal = list(same)
+            for start in range(0, len(equal), self.batch_size):
+                batch = equal[start : start + self.batch_size]
+                in_halves(batch, lambda part: self._plain(part, found), lambda one, error: too_large(one[1], error))
 
     def _plain(self, batch: Sequence[tuple[Place, PreparedPrompt]], found: Replies) -> list[None]:
         prepared = [one for _, one in batch]
@@ -204,3 +161,42 @@ class Decoder:
             found.add(place, Reply(prompt, one.tokens, one.finish, reading.label_logprobs, one.first))
         self.counts.computed_prompt_tokens += sum(len(prompt.input_ids) for prompt in prompts)
         return [None] * len(batch)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A prompt that a row stands for."""
+
+    place: Place
+    prompt: Prompt
+    labels: tuple[float, ...]
+    """As `Reply.label_logprobs`."""
+
+
+@dataclass
+class _Source:
+    """Prompts that wait, as rows; equal prompts of a group share one."""
+
+    decoder: Decoder
+    prompts: Waiting
+    places: Places
+
+    @property
+    def size(self) -> int:
+        return self.places.now
+
+    def waiting(self) -> bool:
+        return self.prompts.any()
+
+    def take(self, rows: int) -> Batch[list[_Asked]]:
+        backend = self.decoder.backend
+        plans = plans_of(backend, self.prompts.take(rows, self.size))
+        cache, row_of = prefill(backend, [planned for planned, _ in plans])
+        prompts = [prepared.prompt for planned, _ in plans for prepared in planned.prompts]
+        places = [place for _, own in plans for place in own]
+        readings = read_labels(cache.logits[row_of], prompts)
+        asked: list[list[_Asked]] = [[] for _ in range(len(cache.logits))]
+        for row, place, prompt, reading in zip(row_of, places, prompts, readings, strict=True):
+            asked[row].append(_Asked(place, prompt, reading.label_logprobs))
+        self.decoder.counts.computed_prompt_tokens += sum(planned.levels.tokens for planned, _ in plans)
+        return Batch(cache, [Row(own[0].prompt, own) for own in asked])

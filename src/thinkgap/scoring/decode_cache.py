@@ -1,12 +1,14 @@
 """Prompts of several items as rows of one cache, each prefix computed once; then one token a row and step.
 
 Rows end together: padding stands before a prompt, so what is generated follows it without a gap and a sliding window
-holds what it should. Knows no rule by which a token is chosen, and no end.
+holds what it should. So rows of any lengths can be joined: the shorter get more padding in front, and a column in which
+all are padded is cut. Knows no rule by which a token is chosen, and no end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,12 +50,50 @@ class Continued:
         self.positions = self.positions + 1
         self.logits = output.logits[:, -1].float()
 
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each row."""
+        return self.mask.sum(-1).tolist()
+
+    @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows only; what the others hold is freed."""
-        index = torch.tensor(rows)
-        self.cache.batch_select_indices(index)
-        self.mask, self.positions = self.mask[index], self.positions[index]
-        self.logits = self.logits[index]
+        """Go on with these rows only; what the others hold is freed, and columns that only they needed."""
+        index = torch.tensor(rows, device=self.mask.device)
+        mask = self.mask[index]
+        width = int(mask.sum(-1).max())
+        for layer in self.cache.layers:
+            columns, own = _columns(layer, width), index.to(layer.keys.device)
+            # Cut first: a slice of what was copied would hold on to the whole.
+            layer.keys = layer.keys[:, :, layer.keys.shape[-2] - columns :][own]
+            layer.values = layer.values[:, :, layer.values.shape[-2] - columns :][own]
+            _count(layer, width)
+        self.mask, self.positions = mask[:, mask.shape[1] - width :], self.positions[index]
+        self.logits = self.logits[index.to(self.logits.device)]
+
+    def split(self, rows: Collection[int]) -> Continued:
+        """These rows by themselves; the others, of which there is one at least, stay here."""
+        # Layers put new tensors in the place of old ones when rows are kept, so copies may share these until then.
+        cache = copy.copy(self.cache)
+        cache.layers = [copy.copy(layer) for layer in self.cache.layers]
+        apart = Continued(self.backend, cache, self.mask, self.positions, self.logits)
+        apart.keep(sorted(rows))
+        self.keep([row for row in range(len(self.mask)) if row not in rows])
+        return apart
+
+    @torch.inference_mode()
+    def join(self, other: Continued) -> None:
+        """Go on with the rows of another as well, behind these; `other` is used up."""
+        width = max(self.mask.shape[1], other.mask.shape[1])
+        for layer, more in zip(self.cache.layers, other.cache.layers, strict=True):
+            columns = _columns(layer, width)
+            layer.keys = _left_padded([layer.keys, more.keys], columns)
+            layer.values = _left_padded([layer.values, more.values], columns)
+            _count(layer, width)
+            more.reset()
+        masks = [torch.nn.functional.pad(one.mask, (width - one.mask.shape[1], 0)) for one in (self, other)]
+        self.mask = torch.cat(masks)
+        self.positions = torch.cat([self.positions, other.positions])
+        self.logits = torch.cat([self.logits, other.logits])
 
 
 @dataclass(frozen=True)
@@ -108,27 +148,43 @@ def prefill(backend: HFBackend, batch: Sequence[Planned]) -> tuple[Continued, li
 
 def _merged(backend: HFBackend, rows: Sequence[_Row], width: int) -> Any:
     """One cache of all rows; those that they come from are emptied, layer by layer."""
+    # Imported late, as everything is that needs transformers.
+    from thinkgap.scoring.cache_room import RoomyLayer
+
     merged = new_cache(backend)
+    merged.layers = [layer if layer.is_sliding else RoomyLayer() for layer in merged.layers]
     for number, layer in enumerate(merged.layers):
         sources = [row.cache.layers[number] for row in rows]
+        columns = _columns(layer, width)
         # A sliding layer keeps the last tokens only, and of rows of one length, so that none of them is padding.
         pairs = list(zip(sources, rows, strict=True))
-        keys = _left_padded([source.keys[row.number, :, : row.length] for source, row in pairs])
-        values = _left_padded([source.values[row.number, :, : row.length] for source, row in pairs])
+        keys = _left_padded([source.keys[row.number, None, :, : row.length] for source, row in pairs], columns)
+        values = _left_padded([source.values[row.number, None, :, : row.length] for source, row in pairs], columns)
         layer.lazy_initialization(keys, values)
         layer.keys, layer.values = keys, values
-        if layer.is_sliding:
-            layer.cumulative_length = width
+        _count(layer, width)
         for source in sources:
             source.reset()
     return merged
 
 
-def _left_padded(rows: Sequence[Tensor]) -> Tensor:
-    """`[B, heads, T, d]` of rows `[heads, t, d]` of unequal length."""
-    heads, _, size = rows[0].shape
-    width = max(row.shape[1] for row in rows)
-    padded = rows[0].new_zeros((len(rows), heads, width, size))
-    for number, row in enumerate(rows):
-        padded[number, :, width - row.shape[1] :] = row
+def _columns(layer: Any, width: int) -> int:
+    """Columns that a layer holds of `width` tokens."""
+    return min(width, layer.sliding_window - 1) if layer.is_sliding else width
+
+
+def _count(layer: Any, width: int) -> None:
+    """Tell a sliding layer, which does not hold all tokens, how many there are."""
+    if layer.is_sliding:
+        layer.cumulative_length = width
+
+
+def _left_padded(parts: Sequence[Tensor], width: int) -> Tensor:
+    """`[sum of b, heads, width, d]` of parts `[b, heads, t, d]` with zeros in front; a masked NaN would spread."""
+    _, heads, _, size = parts[0].shape
+    padded = parts[0].new_zeros((sum(map(len, parts)), heads, width, size))
+    start = 0
+    for part in parts:
+        padded[start : start + len(part), :, width - part.shape[2] :] = part
+        start += len(part)
     return padded

@@ -17,7 +17,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.check import probes
 from thinkgap.scoring.decode import Method
-from thinkgap.scoring.decode_cache import prefill
+from thinkgap.scoring.decode_cache import Continued, prefill
 from thinkgap.scoring.packed import plan_prompts
 
 log = logging.getLogger(__name__)
@@ -66,25 +66,33 @@ def _refusal(backend: HFBackend, groups: Sequence[Sequence[PreparedPrompt]]) -> 
 def largest_difference(backend: HFBackend, groups: Sequence[Sequence[PreparedPrompt]]) -> float:
     """Largest difference of any step's logits to those of a plain forward pass, relative to the largest logit.
 
-    All groups are continued together; half-way, the first row is dropped.
+    All groups are continued together; half-way, a row ends and its prompt, from the start, takes its place.
     """
-    rows, row_of = prefill(backend, [plan_prompts(backend, group) for group in groups])
-    prompts = [prepared for group in groups for prepared in group]
-    one_of = {row: prompts[number] for number, row in enumerate(row_of)}
-    left = sorted(one_of)
-    written: dict[int, list[int]] = {row: [] for row in left}
+
+    def computed(given: Sequence[Sequence[PreparedPrompt]]) -> tuple[Continued, list[PreparedPrompt]]:
+        rows, row_of = prefill(backend, [plan_prompts(backend, group) for group in given])
+        prompts = [prepared for group in given for prepared in group]
+        one_of = dict(zip(row_of, prompts, strict=True))
+        return rows, [one_of[row] for row in range(len(one_of))]
+
+    rows, prompts = computed(groups)
+    written: list[list[int]] = [[] for _ in prompts]
     worst = 0.0
     for step in range(_STEPS):
-        if step == _STEPS // 2 and len(left) > 1:
-            left = left[1:]
-            rows.keep(range(1, len(left) + 1))
+        if step == _STEPS // 2:
+            again, first = computed([prompts[:1]])
+            if len(prompts) > 1:
+                rows.keep(range(1, len(prompts)))
+                prompts, written = prompts[1:], written[1:]
+            rows.join(again)
+            prompts, written = prompts + first, [*written, []]
         # The reference goes one by one: batches of its own would pad.
-        plain = torch.cat([backend.next_token_logits([continued(one_of[row], written[row])]) for row in left])
+        plain = torch.cat([backend.next_token_logits([continued(*own)]) for own in zip(prompts, written, strict=True)])
         scale = plain.abs().max().clamp(min=1.0)
         worst = max(worst, float((rows.logits - plain).abs().nan_to_num(nan=float("inf")).max() / scale))
         tokens = rows.logits.argmax(-1).tolist()
-        for row, token in zip(left, tokens, strict=True):
-            written[row].append(token)
+        for own, token in zip(written, tokens, strict=True):
+            own.append(token)
         rows.step(tokens)
     return worst
 

@@ -63,15 +63,15 @@ def generate_plain(
     assert steps.first is not None
     steps.raise_if_bad()
     new = written[:, inputs["input_ids"].shape[1] :].tolist()
-    return [_reply(row, tokens, max_new_tokens, stop_ids) for row, tokens in enumerate(new)], steps.first
+    return [_reply(tokens, max_new_tokens, stop_ids) for tokens in new], steps.first
 
 
-def _reply(row: int, tokens: Sequence[int], max_new_tokens: int, stop_ids: Sequence[int]) -> Written:
+def _reply(tokens: Sequence[int], max_new_tokens: int, stop_ids: Sequence[int]) -> Written:
     """What stands up to the first stop token, behind which `generate` only fills up the row."""
     end = next((place for place, token in enumerate(tokens) if token in stop_ids), max_new_tokens - 1)
     found = ending(tokens[: end + 1], max_new_tokens, stop_ids)
     assert found is not None, "generate ended before the cap and without a stop token"
-    return Written(row, *found, tokens[0])
+    return Written(*found, tokens[0])
 
 
 class _Steps:

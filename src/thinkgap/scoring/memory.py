@@ -32,7 +32,7 @@ def in_halves(
             raise
         # The traceback keeps the failed pass's tensors alive.
         failed = error.with_traceback(None)
-    _release()
+    release()
     if len(batch) == 1:
         return [alone(batch[0], failed)]
     log.info("out of memory on a batch of %d: going on with halves", len(batch))
@@ -47,7 +47,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     return "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
 
 
-def _release() -> None:
+def release() -> None:
+    """Give back what nothing holds any more."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

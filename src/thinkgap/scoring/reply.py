@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.types import Prompt
 
 Finish: TypeAlias = Literal["stop", "length"]
@@ -34,11 +33,17 @@ OnReply: TypeAlias = Callable[[int, Reply], None]
 
 
 class Replies:
-    """Replies by place; a batch that is done again in halves gives some of them twice, of which the first counts."""
+    """Replies by place; a prompt that is done again gives the same reply again, of which the first counts."""
 
-    def __init__(self, groups: Sequence[Sequence[PreparedPrompt]], on_reply: OnReply | None) -> None:
-        self._sizes, self._on_reply = [len(group) for group in groups], on_reply
+    def __init__(self, on_reply: OnReply | None) -> None:
+        self._on_reply = on_reply
+        self._sizes: list[int] = []
         self._found: dict[Place, Reply] = {}
+
+    def expect(self, prompts: int) -> list[Place]:
+        """The places of a further group."""
+        self._sizes.append(prompts)
+        return [(len(self._sizes) - 1, index) for index in range(prompts)]
 
     def add(self, place: Place, reply: Reply) -> None:
         """Keep a reply and tell of it."""
@@ -47,6 +52,9 @@ class Replies:
         self._found[place] = reply
         if self._on_reply is not None:
             self._on_reply(place[0], reply)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._found
 
     def in_order(self) -> list[list[Reply]]:
         """Those of every group."""
