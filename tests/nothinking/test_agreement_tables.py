@@ -62,7 +62,7 @@ def cells(sheet: Sheet, *key: str) -> dict[str, Any]:
     return {column.name: cell for column, cell in zip(sheet.columns, row, strict=True)}
 
 
-def value(cell: Any) -> tuple[float, int]:
+def value(cell: Any) -> tuple[Any, int]:
     assert isinstance(cell, Estimate), cell
     return (pytest.approx(cell.value), cell.n)
 
