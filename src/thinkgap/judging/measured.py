@@ -1,4 +1,4 @@
-"""How often a judge's labels are those of the labelled traces: confusion, accuracy, and explicit inference as yes or no.
+"""How often a judge's labels are those of the labelled traces: confusion, accuracy, explicit inference as yes or no.
 
 It takes labels, and knows of judges only the one made of rules, whose rates it gives to others that correct by them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def figures(labelled: Sequence[LabelledTrace], said: Sequence[TraceLabel | None]
     """Shares with 95% intervals that allow for traces of one problem; no label of the judge counts as not explicit.
 
     Returns:
-        `accuracy`: the same label of five, of all traces. `sensitivity` (recall): the judge says explicit, of the traces
+        `accuracy`: the same label of five, of all. `sensitivity` (recall): the judge says explicit, of the traces
         labelled so. `specificity`: it does not, of the others. `precision`: labelled explicit, of those of which the
         judge says so. `binary_accuracy`: of all. A share of no traces is missing (NaN, n = 0).
     """
@@ -86,7 +87,8 @@ def repeat_agreement() -> tuple[Estimate, float]:
     for one in labelled:
         table[LABELS.index(one.label_first), LABELS.index(one.label_second)] += 1
     same = rate([one.label_first == one.label_second for one in labelled], [one.problem for one in labelled])
-    return same, float(inter_rater.cohens_kappa(table, return_results=False))
+    kappa: Any = inter_rater.cohens_kappa(table, return_results=False)
+    return same, float(kappa)
 
 
 def check_sheets(name: str = "rules") -> list[Sheet]:
@@ -130,8 +132,8 @@ def _figure_sheet(name: str, found: dict[Split, dict[str, Estimate]]) -> Sheet:
         (Column("half", "half", "text"), Column("n", "n", "count"), *columns),
         tuple(rows),
         (
-            "Recall: of the traces labelled explicit, those of which the judge says so; precision: of those of which it "
-            "says so, the ones labelled so; specificity: of the others, those of which it does not say so.",
+            "Recall: of the traces labelled explicit, those that the judge calls so; precision: of those that it calls "
+            "so, the ones labelled so; specificity: of the others, those that it does not call so.",
             "Intervals allow for traces that answer one problem. The held-out half was not used to write the rules.",
         ),
     )

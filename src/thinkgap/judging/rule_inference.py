@@ -15,22 +15,27 @@ Span = tuple[int, int]
 Finder = Callable[[Problem, Trace], Span | None]
 
 # Runs are bounded, so that a search takes time linear in the length of the trace.
-_NUMBER = r"(?:(?<![\w.,])[$€£]?\d[\d,]{0,15}(?:\.\d{1,15})?%?|\\[dt]?frac\{[^{}\n]{1,20}\}\{[^{}\n]{1,20}\}|(?<!\w)\d{0,3}[a-z](?![\w']))"
+_NUMBER = r"(?:(?<![\w.,])[$€£]?\d[\d,]{0,15}(?:\.\d{1,15})?%?|\\[dt]?frac\{[^{}\n]{1,20}\}\{[^{}\n]{1,20}\})"
+_VARIABLE = r"(?<!\w)\d{0,3}[a-z](?![\w'])"
 _UNIT = r"(?:\s?[\^²³]?[\^(]?\\?[^\W\d_]{1,15}\)?[²³]?(?:/[^\W\d_]{1,15})?){0,3}"
 _SIGN = (
     r"(?:[-+*/×÷·−^]|(?<![\w])x(?![\w])|\\times|\\cdot|\\div|\b(?:plus|minus|times)\b|\b(?:divided|multiplied)\s+by\b)"
 )
 _EQUALS = r"(?:=|≈|\\approx|\b(?:is|equals|gives(?:\s+us)?|makes)\b)"
 _GAP = r"[\s$()\\{}]{0,4}"
-_TERM = rf"{_NUMBER}{_UNIT}"
+# A variable has no unit, or the article of "a cat - a mammal" would be one.
+_TERM = rf"(?:{_NUMBER}{_UNIT}|{_VARIABLE})"
 _CALCULATION = re.compile(
     rf"(?P<left>{_TERM}(?:{_GAP}{_SIGN}{_GAP}{_TERM}){{1,4}}){_GAP}{_EQUALS}{_GAP}"
     rf"(?P<right>-?{_NUMBER}(?:{_UNIT}{_GAP}{_SIGN}{_GAP}{_NUMBER}){{0,4}})"
 )
-_EQUATION = re.compile(rf"{_NUMBER}{_GAP}=(?!=){_GAP}{_TERM}{_GAP}(?:{_SIGN}{_GAP}{_NUMBER}){{1,4}}")
+_EQUATION = re.compile(
+    rf"(?<![-+*/×÷·^])(?<![-+*/×÷·^]\s)(?:{_VARIABLE}|{_NUMBER}){_GAP}=(?!=){_GAP}{_TERM}(?:{_GAP}{_SIGN}{_GAP}{_TERM}){{1,4}}"
+)
 _COUNT = re.compile(r"\b(?:that|this|which|it)\s+(?:makes|adds\s+up\s+to)\s+\d[^.!?\n]{0,40}", re.IGNORECASE)
 _OPERATION = re.compile(
-    r"\b(?:add|subtract|multipl|divid|arrang|convert|factor|sort|substitut)[a-z]{0,5}\b[^.!?\n]{1,50}?\b(?:by|from|to|with|and)\b[^.!?\n]{1,40}",
+    r"\b(?:add|subtract|multipl|divid|arrang|convert|factor|sort|substitut)[a-z]{0,5}\b[^.!?\n]{1,50}?"
+    r"\b(?:by|from|to|with|and)\b[^.!?\n]{1,40}",
     re.IGNORECASE,
 )
 _CONSEQUENCE = re.compile(
@@ -58,12 +63,12 @@ _COMPARISON = re.compile(
 _ELIMINATION = re.compile(
     r"\b(?:rul(?:e|es|ed|ing)\s+out|eliminat(?:e|es|ed|ing))\b[^.!?\n]{1,60}"
     r"|\b(?:be|is|are)\s+(?:ruled\s+out|eliminated)\b"
-    r"|\b(?:option|choice|answer)s?\s+\(?[A-Z]\)?\s+(?:is|are|can|could)\s*(?:not|n't|wrong|incorrect|false)\b[^.!?\n]{0,40}"
+    r"|\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?\s+\(?[A-Z]\)?\s+(?:is|are|can|could)\s*(?:not|n't|wrong|incorrect|false)\b[^.!?\n]{0,40}"
     r"|\b(?:first|second|third|fourth|fifth|other)\s+(?:option|choice)s?\s+(?:is|are)\s+(?:not|wrong|incorrect)\b[^.!?\n]{0,40}"
-    r"|\bthe\s+only\s+(?:\w{1,20}\s+){1,4}(?:that|which|who|left|remaining)\b[^.!?\n]{1,60}"
+    r"|\b[Tt]he\s+only\s+(?:\w{1,20}\s+){1,4}(?:that|which|who|left|remaining)\b[^.!?\n]{1,60}"
     r"|\b(?:is|are|can)\s?not\s+(?:be\s+)?(?:option\s+|choice\s+)?\(?[A-J](?![\w'])\)?"
 )
-_NAMES_OPTION = re.compile(r"\b(?:option|choice|[B-J])\b")
+_NAMES_OPTION = re.compile(r"\b(?:[Oo]ption|[Cc]hoice|[B-J])\b")
 
 
 def calculation(problem: Problem, trace: Trace) -> Span | None:
@@ -87,7 +92,7 @@ def operation(problem: Problem, trace: Trace) -> Span | None:
 
 
 def consequence(problem: Problem, trace: Trace) -> Span | None:
-    """ "So", "therefore", "which means", after a clause about the problem that is no plan and no answer."""
+    """A word such as "so" or "which means" after a clause about the problem that is no plan and no answer."""
     premise = _first_premise(problem, trace)
     if premise is None:
         return None
@@ -103,7 +108,7 @@ def consequence(problem: Problem, trace: Trace) -> Span | None:
 
 
 def cause(problem: Problem, trace: Trace) -> Span | None:
-    """ "Because", "since", "due to", with words of the problem on one side and words on both."""
+    """A word such as "because" with words of the problem on one side and words on both."""
     for match in _CAUSE.finditer(trace.text):
         start, end = _start_of_clause(trace.text, match.start()), _end_of_clause(trace.text, match.end())
         before, after = trace.text[start : match.start()], trace.text[match.end() : end]
@@ -117,7 +122,7 @@ def cause(problem: Problem, trace: Trace) -> Span | None:
 
 
 def condition(problem: Problem, trace: Trace) -> Span | None:
-    """ "If" with a consequence that "then", "must" or "cannot" opens."""
+    """An "if" with a consequence that "then", "must" or "cannot" opens."""
     return _about(_CONDITION, problem, trace)
 
 
@@ -159,9 +164,11 @@ def _first_premise(problem: Problem, trace: Trace) -> tuple[tuple[str, ...], int
     What says only what is to be done, or only asserts an answer, is no premise.
     """
     for clause in trace.clauses:
-        if clause.is_plan or not clause.stems or _ASSERTION.match(clause.text) or problem.is_stated_by(clause.stems):
+        link = _CONSEQUENCE.search(clause.text)
+        stems = (stems_of(clause.text[: link.start()]) if link else ()) or clause.stems
+        if clause.is_plan or not stems or _ASSERTION.match(clause.text) or problem.is_stated_by(stems):
             continue
-        return clause.stems, clause.start + first_content(clause.text)
+        return stems, clause.start + first_content(clause.text)
     return None
 
 

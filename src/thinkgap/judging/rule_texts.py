@@ -30,7 +30,7 @@ _STOP = frozenset(
     short should show simply since so solution solve some start state step still such sure than that the their them then
     there therefore these they think this those thus to together too true under up us use using very want was way we
     well were what when where whether which while who whole whose why will with within without would wrong yes yet you
-    your""".split()
+    your""".split()  # noqa: SIM905
 )
 _CLAUSE = re.compile(r"[^.!?;:\n。！？；：]+|[.!?;:。！？；：](?=[^\s])")
 """A run up to the next mark; a mark inside a number or word (3.5, 8:40) ends no clause and is joined again."""
@@ -139,7 +139,7 @@ class Trace:
 
 def stems_of(text: str) -> tuple[str, ...]:
     """The content words of a text, in order."""
-    return tuple(_stem(word) for word in lexical_tokens(text.lower()) if word not in _STOP and _is_content(word))
+    return tuple(_stem(word) for word in _words(text) if word not in _STOP and _is_content(word))
 
 
 def clauses_of(text: str) -> tuple[Clause, ...]:
@@ -192,10 +192,9 @@ def trace_of(text: str) -> Trace:
 
 def first_content(text: str) -> int:
     """Where the first content word of a text ends; 0 if there is none."""
-    lower = text.lower()
-    for word in lexical_tokens(lower):
+    for word in _words(text):
         if word not in _STOP and _is_content(word):
-            return lower.find(word) + len(word)
+            return text.lower().find(word) + len(word)
     return 0
 
 
@@ -203,6 +202,15 @@ def share(stems: Iterable[str], known: Collection[str]) -> float:
     """Share of content words that are known; 0 without any."""
     listed = list(stems)
     return sum(stem in known for stem in listed) / len(listed) if listed else 0.0
+
+
+def _words(text: str) -> Iterable[str]:
+    """Words in lower case without what an apostrophe adds; "don't" and its like are none."""
+    for word in lexical_tokens(text.lower()):
+        if "'" not in word and "’" not in word:
+            yield word
+        elif not word.endswith(("n't", "n’t")):
+            yield re.split("['’]", word, maxsplit=1)[0]
 
 
 def _stem(word: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from thinkgap.judging.rule_inference import INFERENCES, Span
 from thinkgap.judging.rule_texts import COPIED, Clause, Problem, Trace, problem_of, share, stems_of, trace_of
+from thinkgap.responses.noise import lexical_tokens
 from thinkgap.types import Judgement, Pair, TraceLabel
 
 VERSION = 1
@@ -86,15 +87,15 @@ def _statement(problem: Problem, trace: Trace) -> Found:
         return Found("restatement", "paraphrase_only", restated)
     whole = 0, len(trace.text)
     if not trace.stems:
-        n_letters = sum(one.isalpha() for one in trace.text)
-        return Found("lead_in", "generic_or_off_topic", whole) if n_letters > 2 else Found("nothing", "unclear", whole)
+        words = any(len(word) > 1 for word in lexical_tokens(trace.text))
+        return Found("lead_in", "generic_or_off_topic", whole) if words else Found("nothing", "unclear", whole)
     if len(trace.stems) == 1 and len(trace.text.split()) <= 2:
         return Found("fragment", "unclear", whole)
     return Found("unrelated", "generic_or_off_topic", whole)
 
 
 def _is_answer(problem: Problem, trace: Trace, clause: Clause, listed: int) -> bool:
-    """Whether a clause asserts an answer: names it, says yes or no, is an option, or is what was asked as a statement."""
+    """Whether a clause asserts an answer: names it, says yes or no, is an option, or states what was asked."""
     stems = frozenset(clause.stems)
     text = clause.text.strip(" ()*.")
     if trace.text[clause.end : clause.end + 1] == "?":
