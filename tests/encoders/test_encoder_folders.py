@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from tests.encoders.folders import END, MINILM, changed
+from tests.encoders.folders import END, changed
 from tests.encoders.test_encoder_minilm import PAIRS, cosines, plain
 from thinkgap.encoders import open_encoder
-from thinkgap.errors import ConfigError, ModelError
+from thinkgap.encoders.tokens import Tokenised
+from thinkgap.errors import ConfigError, DataError, ModelError
 from thinkgap.schema import Dtype, EncoderConfig, Pooling
 from thinkgap.types import Pair
 
@@ -139,6 +140,23 @@ def test_folders_that_are_no_encoder(mean_folder: Path, tmp_path: Path) -> None:
         open_encoder(at(BERT, unpooled))
 
 
+def test_a_text_without_a_token_is_named(mean_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a tokenizer that adds no special tokens makes of a text that its normaliser empties.
+    encoder = open_encoder(at(BERT, mean_folder))
+    real = encoder._tokeniser.read
+    emptied = lambda texts, prompt, chunks: [  # noqa: E731
+        Tokenised(0, ([],), (0,)) if text == "\u200b" else real([text], prompt, chunks=chunks)[0] for text in texts
+    ]
+    monkeypatch.setattr(encoder._tokeniser, "read", emptied)
+    with pytest.raises(DataError, match=r"the trace of pair 1 \(counted from 0\) has no token for encoder bert"):
+        encoder.relevance([PAIRS[0], Pair("water", "\u200b")])
+
+
+def test_a_hub_id_that_cannot_be_reached() -> None:
+    with pytest.raises(ModelError, match=r"encoder\.path=owner/no-such-encoder: .*the connection"):
+        open_encoder(EncoderConfig(name="far", path="owner/no-such-encoder"))
+
+
 def test_missing_weights_are_no_random_ones(mean_folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -185,7 +203,8 @@ def test_half_precision_is_what_was_asked_for(mean_folder: Path) -> None:
     assert full.context() != half.context()
 
 
-def test_a_longer_window_can_be_asked_for() -> None:
-    encoder = open_encoder(EncoderConfig(name="minilm", path=MINILM, max_length=512))
-    found = encoder.relevance([Pair("water", "ice " * 400)])[0]
-    assert (encoder.max_length, found.trace_tokens, found.truncated) == (512, 402, False)
+def test_a_longer_window_can_be_asked_for(mean_folder: Path) -> None:
+    encoder = open_encoder(at(BERT, mean_folder, max_length=64))
+    # [CLS] passage : and [SEP] stand around the text.
+    found = encoder.relevance([Pair("water", "ice " * 60), Pair("water", "ice " * 61)])
+    assert [(one.trace_tokens, one.truncated) for one in found] == [(64, False), (65, True)]

@@ -25,8 +25,8 @@ PAIRS = [
     Pair("What is 7 + 5?", "7 and 5 make 12."),
     Pair("What is 7 + 5?", "The answer is"),
     Pair(text(60, 1), text(40, 2)),
-    Pair(text(500, 3), text(700, 4)),  # both are cut at 256 tokens
-    Pair(text(60, 1), text(700, 4)),
+    Pair(text(270, 3), text(380, 4)),  # both are cut at 256 tokens
+    Pair(text(60, 1), text(380, 4)),
     Pair(
         "Naïve Σ über \u4e2d\u6587 \U0001f600?",
         "<think>\n **x**\u00a0= $\\frac{1}{2}$ &lt;b&gt; [SEP] <|endoftext|>\t\u200b",
@@ -70,7 +70,7 @@ def test_lengths_and_cuts_are_told(minilm: Encoder) -> None:
     tokenizer: Any = minilm._model.tokenizer
     whole = [len(tokenizer(one, truncation=False)["input_ids"]) for one in (PAIRS[3].problem, PAIRS[3].trace)]
     assert [found[3].problem_tokens, found[3].trace_tokens] == whole
-    assert min(whole) > 500
+    assert min(whole) > 256
     assert found[0].chunk_mean == found[0].chunk_max == found[0].cosine
     assert found[4].chunk_max >= found[4].cosine
     assert found[4].chunk_mean != found[4].cosine

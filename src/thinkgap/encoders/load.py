@@ -79,7 +79,8 @@ def _load(cfg: EncoderConfig, checkpoint: Checkpoint, device: str) -> Any:
     # Without it, sentence-transformers would make up a pooling.
     if not _loading(cfg, checkpoint, lambda: is_sentence_transformer_model(source, **given)):
         raise ModelError(
-            f"encoder.path={cfg.path} has no {_MODULES}, so its pooling is not known; give another checkpoint"
+            f"encoder.path={cfg.path}: no {_MODULES} was found, so its pooling is not known; check the id and the "
+            "connection, or give a folder that has one"
         )
     given["trust_remote_code"] = cfg.trust_remote_code
     dtype = "float32" if cfg.dtype is Dtype.auto and device.startswith("cpu") else cfg.dtype.name
