@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,12 @@ def test_modes_stand_in_the_runs_order_and_wordings_in_ours() -> None:
     assert [(one["mode"], one["wording"]) for one in found] == [
         (mode, wording) for mode in ("b", "a") for wording in ("permits", "allowed", "ruled_out")
     ]
+
+
+def test_a_wording_of_another_version_is_shown_last() -> None:
+    old = exchange("x", "permits")
+    old = replace(old, question=replace(old.question, wording="earlier", version=0))
+    assert [one["wording"] for one in cells(sheet(old, exchange("no")))] == ["allowed", "earlier"]
 
 
 def test_a_reply_cannot_break_the_table() -> None:

@@ -37,7 +37,8 @@ def comprehension_sheet(exchanges: Sequence[Exchange], frame: pd.DataFrame, mode
         modes: order of the modes.
     """
     order = by_condition(modes, list(dict.fromkeys(one.question.mode for one in exchanges)))
-    wordings = list(WORDINGS)
+    # A folder of another version may hold wordings that are no longer asked.
+    wordings = by_condition(list(WORDINGS), list(dict.fromkeys(one.question.wording for one in exchanges)))
     ordered = sorted(
         exchanges,
         key=lambda one: (
