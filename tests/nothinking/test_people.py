@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from thinkgap import metrics
 from thinkgap.errors import DataError
 from thinkgap.metrics import Estimate
 from thinkgap.metrics.prevalence import rogan_gladen
@@ -176,13 +177,30 @@ def test_outputs_that_nobody_annotated_count_for_the_rate_only() -> None:
     assert value(cells(sheet, "one", "all")["rate"]) == (6 / 25, 25)
     # Rows of one group are worth less.
     grouped = judged.assign(dataset="d", group_id=[str(number // 4) for number in range(len(judged))])
-    wide = cells(sheets(said_by_people(), grouped)["people_corrected"], "one", "all")["rate"]
-    assert wide.high - wide.low > cells(sheet, "one", "all")["rate"].high - cells(sheet, "one", "all")["rate"].low
+    wide, narrow = (
+        cells(sheets(said_by_people(), grouped)["people_corrected"], "one", "all"),
+        cells(sheet, "one", "all"),
+    )
+    assert wide["rate"].high - wide["rate"].low > narrow["rate"].high - narrow["rate"].low
+    own = grouped[(grouped["judge"] == "one") & grouped["label"].notna()]
+    size = metrics.effective_n(own["label"] == E, own["group_id"])
+    assert size < len(own)
+    errors = wide["sensitivity"], wide["specificity"]
+    assert wide["corrected"] == rogan_gladen(wide["rate"], *errors, 100, effective=size).rate
+    assert wide["corrected"] != narrow["corrected"]
 
 
 def test_the_corrected_interval_is_that_of_the_metric(found: dict[str, Sheet]) -> None:
     one = cells(found["people_corrected"], "one", "all")
     assert one["corrected"] == rogan_gladen(one["rate"], one["sensitivity"], one["specificity"], 100).rate
+
+
+def test_a_label_beside_another_status_is_none() -> None:
+    judged = judgements()
+    judged.loc[(judged["judge"] == "one") & (judged["item"] == "i1"), "status"] = "refused"
+    found = sheets(said_by_people(), judged)
+    assert value(cells(found["people_judges"], "one", "non-empty", "A1")["five_way"]) == (3 / 4, 4)
+    assert value(cells(found["people_corrected"], "one", "non-empty")["rate"]) == (2 / 4, 4)
 
 
 def test_common_errors_by_hand(found: dict[str, Sheet]) -> None:
