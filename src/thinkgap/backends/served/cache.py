@@ -12,7 +12,8 @@ import json
 import logging
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,17 @@ CREATE TABLE IF NOT EXISTS replies (
 _WAY_OUT = "choose another folder with paths.responses_dir=..."
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A reply to be stored."""
+
+    request: ServedRequest
+    reply: Mapping[str, Any]
+    """The JSON object that came back, free of keys."""
+    seconds: float
+    """How long it took, with repeated tries and waiting between them."""
+
+
 class ResponseStore:
     """The replies of one model. Open it with `ResponseStore.open`, as a context manager."""
 
@@ -64,8 +76,8 @@ class ResponseStore:
             raise StoreError(f"{path.parent} cannot be made ({error.strerror}): {_WAY_OUT}") from error
         # SQLite does not wait for its turn while a new file is set up.
         with _errors(path), FileLock(f"{path}.lock", timeout=_WAIT):
-            # Each statement is a transaction of its own.
-            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+            # Each statement is a transaction of its own. Replies are written by a thread of their own.
+            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
             try:
                 _prepare(connection, path)
             except BaseException:
@@ -119,17 +131,39 @@ class ResponseStore:
         Raises:
             StoreError: the disk is full, or the file cannot be written.
         """
-        asked, text = (json.dumps(value, sort_keys=True) for value in (request.record(), reply))
+        return self.put_all([Entry(request, reply, seconds)])[0]
+
+    def put_all(self, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+        """Store replies together, which takes about as long as one alone: all of them are on the disk, or none.
+
+        Returns:
+            As `put`, for each in order.
+
+        Raises:
+            StoreError: see `put`.
+        """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with _errors(self.path):
-            self._connection.execute(
+        with _errors(self.path), self._transaction() as connection:
+            connection.executemany(
                 "INSERT INTO replies (key, request, reply, sha256, asked_at, seconds) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key) DO NOTHING",
-                (request.key, asked, text, _digest(text), now, seconds),
+                [_row(entry, now) for entry in entries],
             )
-        stored = self.get(request.key)
-        assert stored is not None, f"reply {request.key} was just written"
-        return stored
+        found = [self.get(entry.request.key) for entry in entries]
+        assert None not in found, "replies were just written"
+        return [one for one in found if one is not None]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has ended it already.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Everything stored, by key: `key`, `request`, `reply`, `asked_at` (UTC), `seconds`."""
@@ -162,6 +196,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if version == 0:
         connection.execute(_TABLE)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _row(entry: Entry, now: str) -> tuple[str, str, str, str, str, float]:
+    asked, text = (json.dumps(value, sort_keys=True) for value in (entry.request.record(), entry.reply))
+    return entry.request.key, asked, text, _digest(text), now, entry.seconds
 
 
 @contextlib.contextmanager
