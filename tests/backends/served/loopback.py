@@ -62,6 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.loopback.ports.add(self.client_address[1])
         answer = self.loopback.take(self.path, dict(self.headers), body)
         try:
             self._give(answer)
@@ -104,6 +105,8 @@ class Loopback:
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
+        self.ports: set[int] = set()
+        """The callers' ports: one for each connection."""
         self.open, self.most_open = 0, 0
         self._script, self._lock, self._seen = script, threading.Lock(), Counter[str]()
 

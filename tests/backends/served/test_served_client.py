@@ -394,7 +394,7 @@ def test_a_full_disk_ends_the_run_with_its_own_message(tmp_path: Path, monkeypat
         def full(*_: object) -> None:
             raise StoreError("no space left")
 
-        monkeypatch.setattr(store, "put", full)
+        monkeypatch.setattr(store, "put_all", full)
         with pytest.raises(StoreError, match="no space left"):
             ask(cfg, [question(cfg, str(n)) for n in range(50)], store)
     assert len(server.calls) <= 6, "nothing more is paid for that cannot be kept"

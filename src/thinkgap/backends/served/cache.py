@@ -6,11 +6,13 @@ next request begins. Reads no meaning into a reply.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,17 @@ CREATE TABLE IF NOT EXISTS replies (
     seconds REAL NOT NULL
 ) WITHOUT ROWID
 """
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A reply to be stored."""
+
+    request: ServedRequest
+    reply: Mapping[str, Any]
+    """The JSON object that came back, free of keys."""
+    seconds: float
+    """How long it took, with repeated tries and waiting between them."""
 
 
 class ResponseStore:
@@ -99,17 +112,39 @@ class ResponseStore:
         Raises:
             StoreError: the disk is full, or the file cannot be written.
         """
-        asked, text = (json.dumps(value, sort_keys=True) for value in (request.record(), reply))
+        return self.put_all([Entry(request, reply, seconds)])[0]
+
+    def put_all(self, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+        """Store replies together, which takes about as long as one alone: all of them are on the disk, or none.
+
+        Returns:
+            As `put`, for each in order.
+
+        Raises:
+            StoreError: see `put`.
+        """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        with file_errors(self.path):
-            self._connection.execute(
+        with file_errors(self.path), self._transaction() as connection:
+            connection.executemany(
                 "INSERT INTO replies (key, request, reply, sha256, asked_at, seconds) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key) DO NOTHING",
-                (request.key, asked, text, text_digest(text), now, seconds),
+                [_row(entry, now) for entry in entries],
             )
-        stored = self.get(request.key)
-        assert stored is not None, f"reply {request.key} was just written"
-        return stored
+        found = [self.get(entry.request.key) for entry in entries]
+        assert None not in found, "replies were just written"
+        return [one for one in found if one is not None]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has ended it already.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Everything stored, by key: `key`, `request`, `reply`, `asked_at` (UTC), `seconds`."""
@@ -129,3 +164,8 @@ class ResponseStore:
         lines = [json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n" for row in self.rows()]
         write_text(path, "".join(lines))
         return len(lines)
+
+
+def _row(entry: Entry, now: str) -> tuple[str, str, str, str, str, float]:
+    asked, text = (json.dumps(value, sort_keys=True) for value in (entry.request.record(), entry.reply))
+    return entry.request.key, asked, text, text_digest(text), now, entry.seconds

@@ -17,6 +17,7 @@ from openai import AsyncOpenAI, OpenAIError
 
 from thinkgap.backends.served.cache import ResponseStore
 from thinkgap.backends.served.faults import Fault, ServedError, fault_of
+from thinkgap.backends.served.keeping import Keeper
 from thinkgap.backends.served.key import read_key, without_key
 from thinkgap.backends.served.outcomes import Answers, Counts, Outcome
 from thinkgap.backends.served.profile import check_profile
@@ -136,26 +137,28 @@ class _Run:
         """Ask `requests`; after a fault of the server none is begun any more, and those that are open may end."""
         queue = iter(requests)
         done = self._counts.ended
-        with progress(
+        bar_of = progress(
             total=done + len(requests),
             initial=done,
             description=self._cfg.name,
             unit="request",
             enabled=show_progress,
-        ) as bar:
+        )
+        # The keeper ends after all workers, so that what came before an interruption is stored.
+        with bar_of as bar, Keeper(self._store) as keeper:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._cfg.served.concurrency, len(requests))):
-                    group.create_task(self._work(queue, bar))
+                    group.create_task(self._work(queue, bar, keeper))
         if self._end is not None:
             log.error("%s: %d replies are in %s", self._cfg.name, len(self._store), self._store.path)
             raise self._end
 
-    async def _work(self, queue: Iterator[ServedRequest], bar: Any) -> None:
+    async def _work(self, queue: Iterator[ServedRequest], bar: Any, keeper: Keeper) -> None:
         for request in queue:
             if self._end is not None:
                 return
             try:
-                outcome = await self._ask(request)
+                outcome = await self._ask(request, keeper)
             except StoreError as error:
                 self._end = self._end or error
                 return
@@ -165,7 +168,7 @@ class _Run:
             bar.set_postfix_str(f"{counts.completion_tokens:,} tokens, {counts.errors} errors", refresh=False)
             bar.update()
 
-    async def _ask(self, request: ServedRequest) -> Outcome:
+    async def _ask(self, request: ServedRequest, keeper: Keeper) -> Outcome:
         started, before = time.monotonic(), self._counts.answered
         try:
             reply = await self._client.post(request.url, body=request.body(), cast_to=httpx2.Response)
@@ -177,7 +180,7 @@ class _Run:
             self._judge(fault, reason, before)
             return Outcome(None, reason)
         self._in_a_row = 0
-        stored = self._store.put(request, raw, time.monotonic() - started)
+        stored = await keeper.keep(request, raw, time.monotonic() - started)
         return Outcome(response if stored == raw else to_response(stored, request.api))
 
     def _judge(self, fault: Fault, reason: str, before: int) -> None:

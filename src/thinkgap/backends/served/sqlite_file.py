@@ -40,7 +40,8 @@ def open_file(path: Path, tables: Sequence[str], version: int) -> sqlite3.Connec
         raise StoreError(f"{path.parent} cannot be made ({error.strerror}): {_WAY_OUT}") from error
     # SQLite does not wait for its turn while a new file is set up.
     with file_errors(path), FileLock(f"{path}.lock", timeout=_WAIT):
-        connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+        # Replies are written by a thread of their own; one thread at a time uses the connection.
+        connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection, path, tables, version)
         except BaseException:

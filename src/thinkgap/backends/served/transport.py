@@ -14,6 +14,8 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
 from thinkgap.schema import ServedConfig
 
+_OPEN = 32
+"""Requests that are open in one pool: for each of them a pool looks through all its connections, several times."""
 _CONNECT = 10.0
 """Seconds to reach a server; a model may think for minutes, but a connection comes at once or not at all."""
 
@@ -26,6 +28,13 @@ class TimedClient(DefaultAsyncHttpxClient):
 
     def __init__(self, served: ServedConfig) -> None:
         super().__init__()
+        context = httpx2.create_ssl_context()
+        # A connection for each open request, kept for the next one.
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        self._pools = [
+            DefaultAsyncHttpxClient(verify=context, limits=limits) for _ in range(-(-served.concurrency // _OPEN))
+        ]
+        self._open = [0] * len(self._pools)
         self._seconds = served.timeout
         # One at a time: a bucket of a minute would let a minute's worth go at once.
         per_minute = served.requests_per_minute
@@ -41,9 +50,24 @@ class TimedClient(DefaultAsyncHttpxClient):
             await self._limiter.acquire()
         try:
             async with asyncio.timeout(self._seconds):
-                return await super().send(request, **settings)
+                return await self._send(request, **settings)
         except TimeoutError:
             raise httpx2.ReadTimeout("no whole reply in time", request=request) from None
+
+    async def _send(self, request: httpx2.Request, **settings: Any) -> httpx2.Response:
+        """Send through the pool with the fewest open requests."""
+        place = self._open.index(min(self._open))
+        self._open[place] += 1
+        try:
+            return await self._pools[place].send(request, **settings)
+        finally:
+            self._open[place] -= 1
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for pool in self._pools:
+            await pool.aclose()
+        await super().aclose()
 
 
 def open_client(served: ServedConfig, key: str, http: httpx2.AsyncClient) -> AsyncOpenAI:
