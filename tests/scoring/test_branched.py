@@ -135,7 +135,7 @@ def test_expanding_leaves_the_cache_as_it_is(tiny_backend: Callable[[str], Any])
     branched._forward(backend, planned, [(0, 20)], 0, cache)
     before = [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
     for entries in ([0], [0, 0, 0]):
-        grown = branched._expanded(cache, entries)
+        grown = branched.expanded(cache, entries)
         branched._forward(backend, planned, [(0, 27)] * len(entries), 20, grown)
         assert grown.get_seq_length() == 27
         assert len(grown.layers[0].keys) == len(entries)

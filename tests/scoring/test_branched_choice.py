@@ -87,8 +87,8 @@ def test_auto_takes_branched_where_packed_is_refused(
 def test_a_wrong_cache_is_found_by_numbers(tiny_backend: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of a pass continue from the stems of others."""
     backend = tiny_backend("llama")
-    original = branched._expanded
-    monkeypatch.setattr(branched, "_expanded", lambda cache, entries: original(cache, entries[::-1]))
+    original = branched.expanded
+    monkeypatch.setattr(branched, "expanded", lambda cache, entries: original(cache, entries[::-1]))
     with pytest.raises(ModelError, match="scoring=branched is not exact for llama: branched texts differ from plain"):
         check.choose(backend, Scoring.branched)
     assert check.choose(backend, Scoring.auto).method is Scoring.packed

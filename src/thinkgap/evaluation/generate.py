@@ -43,7 +43,9 @@ class Writer(Protocol):
     batch_size: int
     stop_ids: tuple[int, ...]
 
-    def decode(self, groups: Sequence[Group], on_reply: OnReply | None = None) -> list[list[Reply]]:
+    def decode(
+        self, groups: Iterable[Group], on_reply: OnReply | None = None, *, ahead: int | None = None
+    ) -> list[list[Reply]]:
         """See `Decoder.decode`."""
         ...
 

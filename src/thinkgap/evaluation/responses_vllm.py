@@ -89,13 +89,14 @@ class VllmWriter:
     counts: _Counts = field(default_factory=_Counts)
 
     def decode(
-        self, groups: Iterable[Sequence[PreparedPrompt]], on_reply: OnReply | None = None, **_: Any
+        self, groups: Iterable[Sequence[PreparedPrompt]], on_reply: OnReply | None = None, *, ahead: int | None = None
     ) -> list[list[Reply]]:
         """The reply to every prompt, in the order given.
 
         Args:
             groups: prompts, those that share prefixes next to each other; may be built on the way.
             on_reply: told of each reply once.
+            ahead: has no meaning here, as vLLM schedules what it is given.
 
         Raises:
             ModelError: vLLM ended a reply for no reason of ours.
