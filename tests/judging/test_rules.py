@@ -266,7 +266,8 @@ def test_the_judge_describes_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["because ", "if x ", "9 + ", "add x ", "so ", "A. ", "\\frac{", "the only a ", "a", "("]
+    "piece",
+    ["because ", "if x ", "9 + ", "add x ", "so ", "A. ", "\\frac{", " ", "\n", "answer ", "the only a ", "a", "("],
 )
 def test_time_is_linear_in_the_length_of_a_trace(piece: str) -> None:
     def seconds(length: int) -> float:
