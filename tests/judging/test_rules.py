@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from thinkgap.judging.labelled import LABELS
 from thinkgap.judging.rules import LONGEST_EVIDENCE, RULES, RulesJudge
 from thinkgap.types import Judgement, Pair
 
@@ -253,6 +256,38 @@ def test_judgements_have_their_evidence_verbatim_and_ask_nobody() -> None:
     assert JUDGE.judge([]) == []
 
 
+_PIECES = st.sampled_from(
+    [
+        "so ",
+        "because ",
+        "1. ",
+        "A. ",
+        "lead",
+        "Context: ",
+        "\nOptions:\n",
+        "?",
+        "İ",
+        "٣",
+        "²",
+        "\\frac{",
+        "9 / 6 = ",
+        "don't ",
+    ]
+)
+_TEXTS = st.lists(st.one_of(_PIECES, st.text(max_size=6)), max_size=12).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problem=_TEXTS, trace=_TEXTS)
+def test_any_text_has_a_label_and_its_own_words_as_evidence(problem: str, trace: str) -> None:
+    found = JUDGE.judge([Pair(problem, trace)])[0]
+    rule, span = JUDGE.explain(Pair(problem, trace))
+    assert found.label in LABELS
+    assert rule in RULES
+    assert found.evidence == span
+    assert span in trace
+
+
 def test_an_empty_problem_is_no_error() -> None:
     assert rule_of("", "Copper conducts, so copper is used.") == "unrelated"
     assert rule_of("", "2 + 2 = 4") == "calculation"
@@ -266,7 +301,8 @@ def test_the_judge_describes_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["because ", "if x ", "9 + ", "add x ", "so ", "A. ", "\\frac{", "the only a ", "a", "("]
+    "piece",
+    ["because ", "if x ", "9 + ", "add x ", "so ", "A. ", "\\frac{", " ", "\n", "answer ", "the only a ", "a", "("],
 )
 def test_time_is_linear_in_the_length_of_a_trace(piece: str) -> None:
     def seconds(length: int) -> float:

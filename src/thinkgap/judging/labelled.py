@@ -16,7 +16,7 @@ from thinkgap.errors import DataError, nearest
 from thinkgap.types import Pair, TraceLabel
 
 Split = Literal["dev", "held_out"]
-"""`dev` was looked at while the rules were written, `held_out` was not; no problem is in both."""
+"""The rules were changed by their errors on `dev`, and by none on `held_out`; no problem is in both."""
 
 LABELS: tuple[TraceLabel, ...] = get_args(TraceLabel)
 SPLITS: tuple[Split, ...] = get_args(Split)

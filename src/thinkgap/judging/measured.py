@@ -66,7 +66,7 @@ def measured_rates(split: Split | None = "held_out") -> tuple[float, float]:
     specificity - 1). It holds only as far as the traces at hand resemble the labelled ones.
 
     Args:
-        split: `held_out` traces were not used to write the rules; None is both halves.
+        split: no rule was changed by a result on `held_out`; None is both halves.
     """
     labelled = labelled_traces() if split is None else of_split(split)
     found = figures(labelled, rules_labels(labelled))
@@ -134,7 +134,7 @@ def _figure_sheet(name: str, found: dict[Split, dict[str, Estimate]]) -> Sheet:
         (
             "Recall: of the traces labelled explicit, those that the judge calls so; precision: of those that it calls "
             "so, the ones labelled so; specificity: of the others, those that it does not call so.",
-            "Intervals allow for traces that answer one problem. The held-out half was not used to write the rules.",
+            "Intervals allow for traces that answer one problem. No rule was changed for the held-out half.",
         ),
     )
 

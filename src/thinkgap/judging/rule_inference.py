@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from thinkgap.judging.rule_texts import Problem, Trace, first_content, share, stems_of
+from thinkgap.judging.rule_problem import Problem
+from thinkgap.judging.rule_texts import Trace, first_content, share, stems_of
 
 Span = tuple[int, int]
 Finder = Callable[[Problem, Trace], Span | None]

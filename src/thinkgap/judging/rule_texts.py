@@ -1,4 +1,4 @@
-"""How the rules judge sees a problem and a trace: clauses, their content words, options, what is asked.
+"""How the rules judge sees a text: its clauses and their content words.
 
 Content words are runs of Latin letters and digits, cut to a stem of six letters, without words that any answer to any
 question may hold. It knows no rule and no label.
@@ -7,17 +7,12 @@ question may hold. It knows no rule and no label.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from thinkgap.responses.noise import lexical_tokens
-from thinkgap.responses.normalise import normalise
 
-COPIED = 0.8
-"""Share of a clause's content words in the problem from which on it restates."""
-_STATED = 0.6
-_SHORT = 5
 _STEM = 6
 _STOP = frozenset(
     """a about above according after again all allowed also am an and another answer answered answering any are as at be
@@ -37,8 +32,8 @@ _CLAUSE = re.compile(r"[^.!?;:\n。！？；：]+|[.!?;:。！？；：](?=[^\s]
 _MARKER = re.compile(r"\s*\(?(?:[A-Z]|\d{1,2})\)?\s*")
 _TRAILING = re.compile(r"\s([A-Z]|\d{1,2})\s*\Z")
 _LEAD_IN = re.compile(
-    r"\s*(?:(?:so|thus|therefore|hence),?\s+)?(?:the|my|our)?\s*(?:final|correct|right|short|best)?\s*"
-    r"answer(?:\s+to\s+this\s+question)?(?:\s+is)?\s*\Z",
+    r"(?:\b(?:so|thus|therefore|hence),?\s+)?(?:\b(?:the|my|our)\s+)?(?:\b(?:final|correct|right|short|best)\s+)?"
+    r"\banswer(?:\s+to\s+this\s+question)?(?:\s+is)?\s*\Z",
     re.IGNORECASE,
 )
 _PLAN = re.compile(
@@ -46,17 +41,6 @@ _PLAN = re.compile(
     r"solve|see)\b|let(?:'|’)?s\b|let\s+us\b|we\s+(?:need|have|must|can)\b)|step\s+\d",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"^\s*\(?([A-Z]|\d{1,2})[.)]\s+(.*\S)\s*$", re.MULTILINE)
-_POLAR = re.compile(
-    r"\s*(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|might|must|am)\b", re.IGNORECASE
-)
-_NUMERIC = re.compile(
-    r"\bhow\s+(?:many|much|long|far|old|often)\b|\bnumber\b|\bdigits?\b(?!\s+in)|\bsum\b|\bvalue\b|\bwhat\s+is\s+[\d(]|"
-    r"\bcost\b|\bwhat\s+time\b|\bage\b|\barea\b|\bspeed\b",
-    re.IGNORECASE,
-)
-_DIVIDE = re.compile(r",\s|\band\b")
-_COLOUR = re.compile(r"\b(?:what|which)\s+colou?r\b|\bwhere\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -68,52 +52,8 @@ class Clause:
     text: str
     stems: tuple[str, ...]
     """Content words."""
-    is_lead_in: bool
-    """Nothing but "the answer is" or the like."""
     is_plan: bool
     """Says what is to be done ("To find the area, we need to ...")."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What the rules know of a problem."""
-
-    stems: frozenset[str]
-    words: str
-    """All words, lower-cased, each between blanks."""
-    squeezed: str
-    """The text without white space."""
-    question: frozenset[str]
-    """Content words of what is asked."""
-    given: frozenset[str]
-    """Content words of all that is neither question nor option."""
-    parts: tuple[frozenset[str], ...]
-    """Content words of the question, of each option, and of each part of what is given, divided at commas and "and"."""
-    options: tuple[frozenset[str], ...]
-    labels: frozenset[str]
-    is_polar: bool
-    """Asked to be answered by yes or no."""
-    is_numeric: bool
-    """Asks for a number, so far as can be told."""
-
-    def is_stated_by(self, stems: Collection[str]) -> bool:
-        """Whether a clause says what was asked by yes or no as a statement, and not what was given."""
-        stated = self.is_polar and share(self.question, stems) >= _STATED
-        return stated and share(stems, self.given) < COPIED
-
-    def restates(self, stems: Sequence[str]) -> bool:
-        """Whether a clause says nothing that the problem does not say.
-
-        A short clause has to be one part of the problem: a few of its words prove nothing.
-        """
-        if share(stems, self.stems) < COPIED or any(one[0].isdigit() and one not in self.stems for one in stems):
-            return False
-        return len(stems) > _SHORT or any(share(stems, part) >= COPIED for part in self.parts)
-
-    def has_words(self, text: str) -> bool:
-        """Whether the words of `text` stand in the problem in a row."""
-        words = lexical_tokens(text.lower())
-        return bool(words) and f" {' '.join(words)} " in self.words
 
 
 @dataclass(frozen=True)
@@ -157,32 +97,8 @@ def clauses_of(text: str) -> tuple[Clause, ...]:
             end = start + trailing.start()
             piece = text[start:end]
         body = _LEAD_IN.sub("", piece) if "answer" in piece.lower() else piece
-        found.append(Clause(start, end, piece, stems_of(body), not body.strip(), bool(_PLAN.match(piece))))
+        found.append(Clause(start, end, piece, stems_of(body), bool(_PLAN.match(piece))))
     return tuple(found)
-
-
-@lru_cache(maxsize=4096)
-def problem_of(text: str) -> Problem:
-    """A problem, kept for the other traces that answer it."""
-    text = normalise(text)
-    options = [(label, body) for label, body in _OPTION.findall(text)]
-    stem, _, _ = text.partition("\nOptions:")
-    body, asked = _asked(stem)
-    option_stems = tuple(frozenset(stems_of(option)) for _, option in options)
-    question = frozenset(stems_of(asked))
-    divided = (frozenset(stems_of(part)) for clause in clauses_of(body) for part in _DIVIDE.split(clause.text))
-    return Problem(
-        stems=frozenset(stems_of(text)),
-        words=f" {' '.join(lexical_tokens(text.lower()))} ",
-        squeezed="".join(text.lower().split()),
-        question=question,
-        given=frozenset(stems_of(body)),
-        parts=(question, *option_stems, *divided),
-        options=option_stems,
-        labels=frozenset(label for label, _ in options),
-        is_polar=not options and bool(_POLAR.match(asked)),
-        is_numeric=_asks_number(asked, [option for _, option in options]),
-    )
 
 
 def trace_of(text: str) -> Trace:
@@ -235,18 +151,3 @@ def _spans(text: str) -> Iterable[tuple[int, int]]:
         start, end = match.span()
     if start >= 0 and text[start:end].strip():
         yield start, end
-
-
-def _asked(stem: str) -> tuple[str, str]:
-    """What is given and what is asked: the last sentence with a question mark, or the last one."""
-    stem = re.sub(r"^\s*(?:Context|Question):\s*", "\n", stem, flags=re.MULTILINE)
-    end = stem.rfind("?")
-    end = len(stem.rstrip(" .!\n")) if end < 0 else end
-    start = max(stem.rfind(mark, 0, end) for mark in (". ", "! ", "? ", "\n"))
-    return stem[: max(start, 0)], stem[start + 1 : end + 1]
-
-
-def _asks_number(asked: str, options: list[str]) -> bool:
-    if options:
-        return all(any(one.isdigit() for one in option) for option in options)
-    return bool(_NUMERIC.search(asked)) and not _COLOUR.search(asked)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thinkgap.judging.rule_inference import INFERENCES, Span
-from thinkgap.judging.rule_texts import COPIED, Clause, Problem, Trace, problem_of, share, stems_of, trace_of
+from thinkgap.judging.rule_problem import COPIED, Problem, problem_of
+from thinkgap.judging.rule_texts import Clause, Trace, share, stems_of, trace_of
 from thinkgap.responses.noise import lexical_tokens
 from thinkgap.types import Judgement, Pair, TraceLabel
 
