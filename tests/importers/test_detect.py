@@ -71,7 +71,7 @@ def test_a_line_in_another_encoding_is_one_bad_row(tmp_path: Path) -> None:
         (LINE.encode("utf-16-le"), "line 1, byte 2: a zero byte; it is UTF-16 without its mark"),
         (LINE.encode() + b"ab\0c\n", "line 2, byte 3: a zero byte"),
         (LINE.encode("utf-16")[:-1], "begins as UTF-16 and is not at byte"),
-        (gzip.compress(LINE.encode()), "compressed with gzip"),
+        (gzip.compress(LINE.encode(), mtime=0), "compressed with gzip"),
         (b"\xd0\xcf\x11\xe0" + bytes(9), "save it as .xlsx"),
         (b'[{"question": "q"}]', "JSON array: write one object per line"),
         (json.dumps({"results": {}, "configs": {}}, indent=1).encode(), "give the samples_*.jsonl"),
