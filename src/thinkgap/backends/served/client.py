@@ -33,6 +33,10 @@ log = logging.getLogger(__name__)
 
 IN_A_ROW = 20
 """Requests that may fail in a row before a run takes the server for broken."""
+_BEGIN = 32
+"""Workers that begin at a time; were it hundreds, all of them would make their requests before the first was sent."""
+_PAUSE = 0.01
+"""Seconds before the next ones do."""
 
 
 def ask(
@@ -147,8 +151,10 @@ class _Run:
         # The keeper ends after all workers, so that what came before an interruption is stored.
         with bar_of as bar, Keeper(self._store) as keeper:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._cfg.served.concurrency, len(requests))):
+                for number in range(min(self._cfg.served.concurrency, len(requests))):
                     group.create_task(self._work(queue, bar, keeper))
+                    if (number + 1) % _BEGIN == 0:
+                        await asyncio.sleep(_PAUSE)
         if self._end is not None:
             log.error("%s: %d replies are in %s", self._cfg.name, len(self._store), self._store.path)
             raise self._end
