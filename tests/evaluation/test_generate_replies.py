@@ -241,6 +241,37 @@ def test_what_has_ended_is_kept(
     assert kept(backend, tmp_path) == 24
 
 
+def test_a_kill_while_places_are_refilled(backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies of unequal length on three places: the next call computes what had not ended, and all are as before."""
+    free = [
+        one
+        for group in tokens(generate_replies(prompts_of(backend, 8), decoder_of(backend), None, shown=False))
+        for one in group
+    ]
+    stop = Counter(token for reply in free for token in set(reply)).most_common(1)[0][0]
+    decoder = Decoder(backend, CAP, 3, (stop,), SHARED)
+    expected = generate_replies(prompts_of(backend, 8), decoder, None, shown=False)
+    assert len({len(reply.token_ids) for group in expected for reply in group}) > 1
+    keep, seen = evaluated._Keeper.keep, 0
+
+    def killed(self: Any, reply: Reply) -> None:
+        nonlocal seen
+        keep(self, reply)
+        seen += 1
+        if seen == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluated._Keeper, "keep", killed)
+        with pytest.raises(KeyboardInterrupt):
+            generate_replies(prompts_of(backend, 8), decoder, open_replies(tmp_path, "m", decoder), shown=False)
+    assert len(open_replies(tmp_path, "m", decoder)) == 7
+    before = decoder.counts.replies
+    again = generate_replies(prompts_of(backend, 8), decoder, open_replies(tmp_path, "m", decoder), shown=False)
+    assert (tokens(again), names(again)) == (tokens(expected), names(expected))
+    assert decoder.counts.replies - before == 16 - 7
+
+
 def test_without_a_store_the_message_says_so(
     backend: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -19,6 +19,7 @@ from thinkgap.scoring import decode, greedy
 from thinkgap.scoring.cache_room import ROOM, RoomyLayer
 from thinkgap.scoring.decode import Decoder, Method
 from thinkgap.scoring.decode_cache import Continued
+from thinkgap.scoring.packed import plan_prompts
 from thinkgap.scoring.reply import Reply
 from thinkgap.types import Condition, Item, Presentation, Prompt, Request
 
@@ -133,6 +134,22 @@ def test_columns_that_nobody_needs_are_cut(text: Any, monkeypatch: pytest.Monkey
     assert last[0] <= 8 + 6
     assert max(last) <= 8 + CAP
     assert all(columns <= room <= columns + ROOM for _, columns, room in widths)
+
+
+def test_rows_by_themselves_do_not_hold_on_to_the_others(text: Any) -> None:
+    """Three rows of 91 columns, with room: one of 90 tokens leaves two of 14 and 7, each with its next token."""
+    backend, *_ = text
+    cache, _ = decode.prefill(backend, [plan_prompts(backend, [raw(length)]) for length in (90, 14, 7)])
+    cache.step([5, 5, 5])
+    apart = cache.split({0})
+    for one, rows, width in ((apart, 1, 91), (cache, 2, 15)):
+        assert one.lengths == [91] if one is apart else [15, 8]
+        for layer in one.cache.layers:
+            for held in (layer.keys, layer.values):
+                assert held.shape[0] == rows
+                assert held.shape[2] == width
+                assert held.untyped_storage().nbytes() == held.numel() * held.element_size()
+            assert layer._rooms is None
 
 
 def test_prompts_are_looked_for_when_they_are_needed(text: Any) -> None:

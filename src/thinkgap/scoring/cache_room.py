@@ -16,7 +16,7 @@ ROOM = 32
 
 
 class RoomyLayer(DynamicLayer):
-    """Full attention's keys and values. Whoever puts other tensors in their place owns these: they get room anew."""
+    """Full attention's keys and values. Other tensors may be put in their place; the next token gives these room."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,9 +40,13 @@ class RoomyLayer(DynamicLayer):
         self.keys, self.values = self._views = (rooms[0][:, :, :stop], rooms[1][:, :, :stop])
         return self.keys, self.values
 
+    def drop_room(self) -> None:
+        """Free the room of what other tensors have replaced, which may be far larger than these."""
+        self._rooms = self._views = None
+
     def reset(self) -> None:
         """Forget everything."""
-        self._rooms = self._views = None
+        self.drop_room()
         super().reset()
 
 

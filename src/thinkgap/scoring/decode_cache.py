@@ -64,9 +64,9 @@ class Continued:
         for layer in self.cache.layers:
             columns, own = _columns(layer, width), index.to(layer.keys.device)
             # Cut first: a slice of what was copied would hold on to the whole.
-            layer.keys = layer.keys[:, :, layer.keys.shape[-2] - columns :][own]
-            layer.values = layer.values[:, :, layer.values.shape[-2] - columns :][own]
-            _count(layer, width)
+            keys = layer.keys[:, :, layer.keys.shape[-2] - columns :][own]
+            values = layer.values[:, :, layer.values.shape[-2] - columns :][own]
+            _put(layer, keys, values, width)
         self.mask, self.positions = mask[:, mask.shape[1] - width :], self.positions[index]
         self.logits = self.logits[index.to(self.logits.device)]
 
@@ -86,9 +86,9 @@ class Continued:
         width = max(self.mask.shape[1], other.mask.shape[1])
         for layer, more in zip(self.cache.layers, other.cache.layers, strict=True):
             columns = _columns(layer, width)
-            layer.keys = _left_padded([layer.keys, more.keys], columns)
-            layer.values = _left_padded([layer.values, more.values], columns)
-            _count(layer, width)
+            keys = _left_padded([layer.keys, more.keys], columns)
+            values = _left_padded([layer.values, more.values], columns)
+            _put(layer, keys, values, width)
             more.reset()
         masks = [torch.nn.functional.pad(one.mask, (width - one.mask.shape[1], 0)) for one in (self, other)]
         self.mask = torch.cat(masks)
@@ -161,8 +161,7 @@ def _merged(backend: HFBackend, rows: Sequence[_Row], width: int) -> Any:
         keys = _left_padded([source.keys[row.number, None, :, : row.length] for source, row in pairs], columns)
         values = _left_padded([source.values[row.number, None, :, : row.length] for source, row in pairs], columns)
         layer.lazy_initialization(keys, values)
-        layer.keys, layer.values = keys, values
-        _count(layer, width)
+        _put(layer, keys, values, width)
         for source in sources:
             source.reset()
     return merged
@@ -173,10 +172,14 @@ def _columns(layer: Any, width: int) -> int:
     return min(width, layer.sliding_window - 1) if layer.is_sliding else width
 
 
-def _count(layer: Any, width: int) -> None:
-    """Tell a sliding layer, which does not hold all tokens, how many there are."""
+def _put(layer: Any, keys: Tensor, values: Tensor, width: int) -> None:
+    """The last columns of `width` tokens in the place of what a layer holds."""
+    layer.keys, layer.values = keys, values
     if layer.is_sliding:
+        # It counts tokens that it does not hold any more.
         layer.cumulative_length = width
+    else:
+        layer.drop_room()
 
 
 def _left_padded(parts: Sequence[Tensor], width: int) -> Tensor:
