@@ -55,7 +55,7 @@ def test_a_run_measures_all_three_levels(
     printed = capsys.readouterr().out
     assert "### ETR, QRel and judged inference" in printed
     assert "rules judge (rules) %" in printed
-    assert printed.startswith(nothinking_text(tmp_path / "run", nothinking_sheets(tmp_path / "run")))
+    assert nothinking_text(tmp_path / "run", nothinking_sheets(tmp_path / "run")) in printed
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["levels"]["pairs"] == 1, "equal texts under two modes are read once"
     assert manifest["levels"]["encoders"]["minilm"]["pooling"] == "mean"

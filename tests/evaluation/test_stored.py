@@ -18,8 +18,7 @@ def run(folder: Path, model: str, *modes: str) -> list[Analysed]:
     folder.mkdir()
     rows = [analyse(answered(r"So \boxed{B}", mode=mode), model=model) for mode in modes]
     write_responses(folder / RESPONSES_FILE, rows)
-    asked = {"config": {"mode": {"conditions": dict.fromkeys(modes)}}}
-    (folder / "manifest.json").write_text(json.dumps(asked), encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps({"modes": modes}), encoding="utf-8")
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from thinkgap.encoders.checks import check_settings
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.judges import judge_estimate, open_judge
 from thinkgap.evaluation.predict import device_of
+from thinkgap.judging.judge import ModelJudge
 from thinkgap.judging.request import check_judge
 from thinkgap.nothinking.analyse import Analysed
 from thinkgap.nothinking.levels import judgements_table, pairs_of, relevance_table, write_levels
@@ -94,7 +96,10 @@ def add_levels(cfg: EvaluateConfig, folder: Path, rows: Sequence[Analysed]) -> d
         with open_judge(one, cfg, folder) as judge:
             judged[one.name] = dict(zip(pairs, judge.judge(pairs), strict=True))
             kinds[one.name] = one.kind.value
-            facts["judges"][one.name] = judge.describe()
+            checks = (
+                judge.check(pairs) if isinstance(judge, ModelJudge) and (one.order_check or one.single_check) else ()
+            )
+            facts["judges"][one.name] = {**judge.describe(), "checks": [asdict(check) for check in checks]}
     write_levels(folder, relevance_table(rows, relevance), judgements_table(rows, judged, kinds))
     return facts
 

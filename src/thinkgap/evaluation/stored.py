@@ -61,4 +61,4 @@ def _modes(folder: Path) -> list[str]:
     """Modes in the order that a run was asked for; none if the file stands alone."""
     if not (folder / "manifest.json").is_file():
         return []
-    return list(read_manifest(folder).get("config", {}).get("mode", {}).get("conditions", {}))
+    return list(read_manifest(folder).get("modes", ()))

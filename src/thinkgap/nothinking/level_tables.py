@@ -90,7 +90,7 @@ def level_sheets(
         title = f"Labels of {_called(judge, kinds[judge])}"
         found.append(sheet_by(f"nothinking_judged_{judge}", title, rows, ("space",), order, labels))
         found.append(_lengths(joined, judge, kinds[judge]))
-    return found
+    return [sheet for sheet in found if sheet.rows]
 
 
 _RELEVANCE = ("empty", "cosine", "truncated", "chunk_mean", "chunk_max")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from thinkgap.nothinking.agreement_tables import judge_agreement_sheets
 from thinkgap.nothinking.audit_tables import audit_sheets
+from thinkgap.nothinking.check_table import check_sheet
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges
 from thinkgap.nothinking.comprehension_table import comprehension_sheet
@@ -63,6 +64,8 @@ def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     if judgements["judge"].nunique() > 1:
         judged = judgements.merge(about, on=list(KEY), validate="m:1")
         sheets += judge_agreement_sheets(judged, modes)
+    if (checks := check_sheet(read_manifest(folder).get("levels", {}).get("judges", {}))) is not None:
+        sheets.append(checks)
     if relevance["encoder"].nunique() > 1:
         sheets += encoder_sensitivity_sheets(relevance.merge(about, on=list(KEY), validate="m:1"), modes)
     return sheets
