@@ -18,7 +18,9 @@ def test_a_quick_run(tmp_path: Path) -> None:
     assert 20 < result["pairs"] < 40
     assert 0 < result["largest_difference"] < 1e-5
     assert result["ratio"] == pytest.approx(result["plain_s"] / result["seconds"]["thinkgap"])
-    assert [step["responses"] for step in result["memory"]] == [20, 80]
+    assert (result["memory"]["responses"], result["memory"]["kb_of_a_vector"]) == (80, 1.5)
+    assert 50 < result["memory"]["texts"] < 70
+    assert result["memory"]["after_all_mb"] > 0
     assert len(result["table"]) == 4
 
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +78,7 @@ class VectorStore:
         """Key -> number of the shard, first row, number of rows."""
 
     @classmethod
-    def open(cls, folder: Path | str, context: Mapping[str, JSON]) -> VectorStore:
+    def open(cls, folder: Path | str, context: Mapping[str, JSON]) -> Self:
         """Open `folder`, or begin it, and index its vectors.
 
         Shards that are damaged are removed with a warning, and so are what killed writers left an hour ago or earlier.

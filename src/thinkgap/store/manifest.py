@@ -36,6 +36,7 @@ LIBRARIES = (
     "pytorch-lightning",
     "safetensors",
     "scipy",
+    "sentence-transformers",
     "statsmodels",
     "tokenizers",
     "torch",
