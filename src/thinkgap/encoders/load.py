@@ -5,7 +5,9 @@ Knows how checkpoints are found and loaded; what they must be like is in `encode
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -69,8 +71,11 @@ def open_encoder(cfg: EncoderConfig, device: str = "cpu") -> Encoder:
 def _load(cfg: EncoderConfig, checkpoint: Checkpoint, device: str) -> Any:
     """The model in evaluation mode."""
     import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.util import is_sentence_transformer_model
+
+    # Under WANDB_MODE=offline transformers says so on standard output, where the tables go.
+    with contextlib.redirect_stdout(io.StringIO()):
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.util import is_sentence_transformer_model
 
     source = checkpoint.source
     given: dict[str, Any] = {"local_files_only": checkpoint.local}
