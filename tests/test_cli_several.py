@@ -39,9 +39,7 @@ def test_several_judges_and_encoders() -> None:
     cfg = composed(*prepared("judge=rules,local", "judge.batch_size=12", "encoder=minilm"), "judges.local.seed=7")
     assert list(cfg.judges) == ["rules", "local"]
     assert [(one.name, one.batch_size, one.seed) for one in cfg.judges.values()] == [("rules", 12, 0), ("local", 12, 7)]
-    model = cfg.judges["local"].model
-    assert model is not None
-    assert model.name == "smollm2", "the model that an option brings comes along"
+    assert cfg.judges["local"].model.name == "smollm2", "the model that an option brings comes along"
     assert (cfg.judge.name, cfg.encoder.name, cfg.encoders) == ("rules", "minilm", {})
 
 

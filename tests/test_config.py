@@ -308,3 +308,8 @@ def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None
     for name in ("conditions", "fit", "select", "test", "examples", "fit_features"):
         assert getattr(defaults, name) is None
         assert f"probe.{name}=null" in text, name
+
+
+def test_a_judge_without_a_model_takes_settings_of_one() -> None:
+    assert composed("judge=rules").judge.model.path == ""
+    assert composed("judge=rules", "judge.model.path=x").judge.model.path == "x", "refused later, with a reason"

@@ -543,8 +543,8 @@ class JudgeConfig:
     """Short name used in tables; empty judges nothing."""
     kind: JudgeKind = JudgeKind.rules
     """`rules` needs no model; `served` and `local` ask `model`."""
-    model: Optional[ModelConfig] = None
-    """The judge model (`served`, `local`); null for `rules`."""
+    model: ModelConfig = field(default_factory=lambda: ModelConfig(name="", path=""))
+    """The judge model (`served`, `local`); `rules` takes none."""
     batch_size: int = 1
     """Traces in one request; the study's bulk runs have 12."""
     batch_chars: int = 90_000

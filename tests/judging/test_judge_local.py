@@ -123,7 +123,7 @@ def test_a_template_without_a_system_turn(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"model": None}, "set judge.model to a local model"),
+        ({"model": JudgeConfig().model}, "set judge.model to a local model"),
         ({"temperature": 0.7}, "writes greedily"),
     ],
 )

