@@ -125,6 +125,8 @@ def test_levels_side_by_side() -> None:
     assert value(found["nonempty_qrel_mini"]) == (pytest.approx((0.8 + 0.8 - 0.2) / 3), 3)
     assert value(found["explicit_rules"]) == (2 / 4, 4)
     assert value(found["explicit_gpt"]) == (2 / 3, 3), "the response without a label is left out"
+    assert (value(found["low_gpt"]), value(found["high_gpt"])) == ((2 / 4, 4), (3 / 4, 4)), "bounds stand beside it"
+    assert "low_rules" not in found, "every response has a label of the rules"
     other = cells(sheets()["nothinking_levels_datasets"], "m", "other", "think_off")
     assert value(other["explicit_gpt"]) == (1.0, 1)
     assert value(other["explicit_rules"]) == (0.0, 1)

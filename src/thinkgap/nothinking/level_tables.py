@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thinkgap import metrics
 from thinkgap.errors import StoreError
@@ -31,7 +30,8 @@ _QREL = (
 )
 _EIR = (
     "Explicit inference: share of the responses whose trace the judge calls explicit reasoning; an empty trace is "
-    "none. Responses without a label are left out; low and high count them as none and as explicit."
+    "none. Responses without a label are left out, empty traces never, so then trust low and high, which count those "
+    "responses as none and as explicit."
 )
 _RULES = (
     "Rules: a transparent judge of rules, without any model; it is not the study's EIR. docs/rules_judge.md has its "
@@ -71,7 +71,10 @@ def level_sheets(
     side = [*(figure for figure in FIGURES if figure.column.name in ("accuracy", "etr_strict", "etr_prefix"))]
     relevances = [figure for encoder in encoders for figure in _relevance(encoder)]
     side += [figure for figure in relevances if figure.column.name.startswith(("qrel_", "nonempty_qrel_"))]
-    side += [_explicit(judge, kinds[judge]) for judge in judges]
+    for judge in judges:
+        side.append(_explicit(judge, kinds[judge]))
+        if joined[_of("label", judge)].isna().to_numpy().any():
+            side += _bounds(judge, kinds[judge], f"_{judge}")
     rows = Rows.of(joined, side)
     found = [
         averaged("nothinking_levels", "ETR, QRel and judged inference", rows, ("space",), order, side),
@@ -157,6 +160,15 @@ def _explicit(judge: str, kind: str) -> Figure:
     )
 
 
+def _bounds(judge: str, kind: str, suffix: str = "") -> list[Figure]:
+    """What the rate would be if all responses without a label were no inference, and if all were."""
+    note = _explicit(judge, kind).note
+    return [
+        Figure(Column(f"{name}{suffix}", f"{name} %", "percent"), _shares(judge, EXPLICIT, end), note=note)
+        for name, end in (("low", 0.0), ("high", 1.0))
+    ]
+
+
 def _shares(judge: str, label: str, unlabelled: float = np.nan) -> Callable[[pd.DataFrame], Values]:
     def of(frame: pd.DataFrame) -> Values:
         found = frame[_of("label", judge)]
@@ -185,8 +197,7 @@ def _labels(judge: str, kind: str) -> list[Figure]:
     )
     return [
         Figure(Column("explicit", "explicit %", "percent"), head.values, none, head.note),
-        Figure(Column("low", "low %", "percent"), _shares(judge, EXPLICIT, 0.0), none, head.note),
-        Figure(Column("high", "high %", "percent"), _shares(judge, EXPLICIT, 1.0), none, head.note),
+        *_bounds(judge, kind),
         *(
             Figure(Column(label, f"{label.replace('_', ' ')} %", "percent"), _shares(judge, label), none, notes)
             for label in (EMPTY, *(one for one in TRACE_LABELS if one != EXPLICIT))
@@ -210,8 +221,9 @@ def _lengths(frame: pd.DataFrame, judge: str, kind: str) -> Sheet:
         words = part["trace_words"].to_numpy(dtype=np.int64)
         there = np.flatnonzero((part[_of("label", judge)] != EMPTY).to_numpy(dtype=bool))
         groups = Rows.of(part, [_explicit(judge, kind)])
-        for number, chosen in enumerate(_deciles(words[there]), 1):
-            rows = there[chosen]
+        # Sizes differ by one at most; equal lengths stay in their order.
+        parts = np.array_split(there[np.argsort(words[there], kind="stable")], LENGTHS)
+        for number, rows in enumerate((part for part in parts if len(part)), 1):
             values = groups.values[f"explicit_{judge}"][rows]
             known = ~np.isnan(values)
             rate: Cell = Missing("no response has a label")
@@ -235,9 +247,3 @@ def _lengths(frame: pd.DataFrame, judge: str, kind: str) -> Sheet:
             *([_RULES] if kind == "rules" else []),
         ),
     )
-
-
-def _deciles(words: NDArray[np.int64]) -> list[NDArray[np.intp]]:
-    """Places of traces in groups by length whose sizes differ by one at most; equal lengths in their order."""
-    order = np.argsort(words, kind="stable")
-    return [part for part in np.array_split(order, LENGTHS) if len(part)]
