@@ -9,7 +9,7 @@ import pytest
 
 from thinkgap.errors import ConfigError, DataError
 from thinkgap.metrics import Estimate
-from thinkgap.nothinking.encoder_tables import balanced_sample, encoder_sensitivity_sheets
+from thinkgap.nothinking.encoder_tables import balanced_sample, balanced_sensitivity_sheets, encoder_sensitivity_sheets
 from thinkgap.nothinking.repeats import repeat_sheet
 from thinkgap.readouts.sheet import Missing, Sheet, sheet_markdown
 
@@ -136,6 +136,17 @@ def test_a_balanced_sample_depends_on_keys_and_seed_only() -> None:
     assert chosen(many(), seed=2) != found
     assert chosen(many(), n=3) < found
     assert chosen(many().query("model == 'm'")) == {key for key in found if key[0] == "m"}
+
+
+def test_balanced_sheets_are_those_of_the_smallest_cells_size() -> None:
+    least = 7  # model m under soft
+    sample = balanced_sample(many(), ("model", "mode"), least, 0)
+    found = {one.name: one for one in balanced_sensitivity_sheets(many())}
+    plain = {one.name: one for one in encoder_sensitivity_sheets(sample)}
+    assert list(found) == [f"{name}_balanced" for name in plain]
+    for name, sheet in plain.items():
+        assert found[f"{name}_balanced"].rows == sheet.rows
+        assert f"{least} outputs of each model and mode" in found[f"{name}_balanced"].notes[-1]
 
 
 def test_a_cell_that_is_too_small_is_named() -> None:

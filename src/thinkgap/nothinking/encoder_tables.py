@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 if TYPE_CHECKING:
     import pandas as pd
 
+BALANCED = 100
+"""Outputs of each cell in the study's balanced sample (table D.2)."""
 NEEDED = (*KEY, "space", "group_id", "encoder", "cosine", "empty")
 NO_TRACE = "no response has a trace"
 _SCALES = "Cosines of different encoders are on different scales: compare directions within one encoder, not values."
@@ -129,6 +131,25 @@ def encoder_sensitivity_sheets(
     found = _Encoded.of(relevance)
     sheets = [_sensitivity(found, modes), _models(found, modes)]
     return [*sheets, _correlation(found, modes, draws)] if len(found.cosines) > 1 else sheets
+
+
+def balanced_sensitivity_sheets(relevance: pd.DataFrame, modes: Sequence[str] = ()) -> list[Sheet]:
+    """As `encoder_sensitivity_sheets`, on equally many outputs of each model and mode, 100 or as many as all have.
+
+    The names end in `_balanced`. Which outputs are taken is fixed by their keys.
+
+    Raises:
+        DataError: see `encoder_sensitivity_sheets`.
+    """
+    if not len(relevance):
+        return []
+    cells = ("model", "mode")
+    n = min(BALANCED, *(len(places) for _, places in cells_of(relevance.drop_duplicates(list(KEY)), cells)))
+    note = f"A balanced sample: {n} outputs of each model and mode (the study: 36 cells of {BALANCED})."
+    return [
+        replace(sheet, name=f"{sheet.name}_balanced", title=f"{sheet.title}, balanced", notes=(*sheet.notes, note))
+        for sheet in encoder_sensitivity_sheets(balanced_sample(relevance, cells, n, 0), modes)
+    ]
 
 
 def _sensitivity(encoded: _Encoded, modes: Sequence[str]) -> Sheet:

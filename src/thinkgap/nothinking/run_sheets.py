@@ -16,7 +16,7 @@ from thinkgap.nothinking.check_table import check_sheet
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges
 from thinkgap.nothinking.comprehension_table import comprehension_sheet
-from thinkgap.nothinking.encoder_tables import encoder_sensitivity_sheets
+from thinkgap.nothinking.encoder_tables import balanced_sensitivity_sheets, encoder_sensitivity_sheets
 from thinkgap.nothinking.level_tables import level_sheets
 from thinkgap.nothinking.levels import read_judgements, read_relevance
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
@@ -67,7 +67,9 @@ def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     if (checks := check_sheet(read_manifest(folder).get("levels", {}).get("judges", {}))) is not None:
         sheets.append(checks)
     if relevance["encoder"].nunique() > 1:
-        sheets += encoder_sensitivity_sheets(relevance.merge(about, on=list(KEY), validate="m:1"), modes)
+        encoded = relevance.merge(about, on=list(KEY), validate="m:1")
+        sheets += encoder_sensitivity_sheets(encoded, modes)
+        sheets += balanced_sensitivity_sheets(encoded, modes)
     return sheets
 
 
