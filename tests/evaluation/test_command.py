@@ -135,7 +135,7 @@ def test_scienceqa_images_through_qwen25vl(tiny_model: Callable[[str], Path], tm
     assert done.stdout.count("| 134 |") == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_run_with_its_records_and_a_way_back(
     number: signal.Signals, smollm2_folder: Path, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_served_run_gives_the_local_runs_rows(
     assert [without(other_api[place]) for place in whole] == counted
 
 
+@pytest.mark.slow  # the suite has a judge behind a scripted server
 def test_a_judge_behind_it(base_url: str, smollm2_folder: Path, tmp_path: Path) -> None:
     """Its labels are poor, if it gives any: that each trace gets a label or a reason, and once, is what is tested."""
     served = ServedConfig(base_url=base_url, thinks=False)

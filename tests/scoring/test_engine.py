@@ -301,6 +301,7 @@ def test_half_precision_rounds_otherwise_and_is_still_told_from_a_wrong_mask(
     assert "packed texts differ from plain ones" in check.refusal_of(backend, Scoring.packed)[0]
 
 
+@pytest.mark.slow  # half a minute of compiling
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler on a CPU")
 def test_compiled_layers_give_the_same(
     tiny_model: Callable[[str], Path], tiny_backend: Callable[[str], Any], picture: Callable[..., Any]
