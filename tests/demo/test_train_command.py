@@ -91,6 +91,7 @@ def test_a_setting_that_cannot_be_honoured_ends_with_status_1(tmp_path: Path) ->
     assert not (tmp_path / "run" / "settings.json").exists()
 
 
+@pytest.mark.slow
 def test_one_bad_training_of_a_sweep_does_not_stop_the_others(tmp_path: Path) -> None:
     done = run(tmp_path / "run", "demo=glob(demo_vl*)", "demo.steps=0,-1", f"hydra.sweep.dir={tmp_path}/sweep", "-m")
     assert done.returncode == 1

@@ -101,6 +101,7 @@ def test_two_processes_of_torchrun_give_the_records_and_states_of_one(settings: 
     assert not (two / "shards").exists()
 
 
+@pytest.mark.slow  # torchrun is the launcher that the others take
 def test_lightning_launches_two_processes_for_one_item(settings: list[str], tmp_path: Path) -> None:
     settings = [one for one in settings if not one.startswith("dataset")]
     settings += ["dataset=toy_facts", "dataset.limit=1", "evaluation.reuse=false"]

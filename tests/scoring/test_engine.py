@@ -84,7 +84,7 @@ def test_batches_keep_to_the_budget(
 
 
 @pytest.mark.parametrize("method", [Scoring.packed, Scoring.branched])
-@pytest.mark.parametrize("room", [400, 100])
+@pytest.mark.parametrize("room", [400, pytest.param(100, marks=pytest.mark.slow)])
 def test_full_memory_changes_no_result(
     room: int,
     method: Scoring,
