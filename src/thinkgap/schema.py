@@ -98,6 +98,17 @@ class OrderDesign(Enum):
     all = "all"
 
 
+class Negative(Enum):
+    """Which wrong option a negative proposal proposes.
+
+    A seeded draw; the first one, as in the inertia study; or the one that a model found most likely in an earlier run.
+    """
+
+    random = "random"
+    first = "first"
+    hardest = "hardest"
+
+
 class OptionForm(Enum):
     """Which string of an option has its likelihood taken: `mitosis`, or `B. mitosis`."""
 
@@ -442,6 +453,24 @@ class PermutationConfig:
 
 
 @dataclass
+class VariantsConfig:
+    """The same items in other interfaces: another answer space, or another surface of the same options."""
+
+    rewrites: List[str] = field(default_factory=list)
+    """`verification` (is the proposed answer correct?), `open_numeric`, `open_text` (options taken away)."""
+    negative: Negative = Negative.random
+    """Which wrong option the negative proposal of `verification` has."""
+    hardest_from: Optional[str] = None
+    """Folder of a finished run of the native readout whose second label `negative=hardest` proposes."""
+    surface: List[str] = field(default_factory=list)
+    """`shuffle` (contents), `bullets` (no labels), or label sets such as `numeric`, `lower`, `roman`."""
+    shuffle_identity: bool = True
+    """Whether `shuffle` may draw the source's own order, as in the study; false draws among the other orders."""
+    matched: bool = False
+    """Whether only items are kept that can be shown in every way that is asked for; a limit counts those."""
+
+
+@dataclass
 class VocabularyConfig:
     """Which tokens count as the start of a rationale; single-token forms, with and without a leading space."""
 
@@ -587,6 +616,10 @@ class EvaluationConfig:
     """Whether to read every layer through the model's own norm and head (logit lens) too, in the source's order."""
     permutation: PermutationConfig = field(default_factory=PermutationConfig)
     """Orders and letters."""
+    variants: VariantsConfig = field(default_factory=VariantsConfig)
+    """Rewrites and surface perturbations."""
+    by: List[str] = field(default_factory=list)
+    """Fields of the items by which the figures are also given, such as `[subject,k]` or `[level,type]`."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """Reasoning tokens."""
     controls: List[str] = field(default_factory=list)

@@ -128,6 +128,8 @@ class Presentation:
     labels: tuple[str, ...]
     """The label printed before, and read for, each slot."""
     name: str = "identity"
+    lettered: bool = True
+    """Whether options stand under their labels; if not, they are bullets and their own texts are their labels."""
 
     def __post_init__(self) -> None:
         if sorted(self.order) != list(range(len(self.item.choices))):
@@ -238,6 +240,10 @@ class Question:
     subject: str = ""
     area: str = ""
     """Area of an MMLU subject, or whatever else groups subjects."""
+    presentation: str = "identity"
+    """How the item was shown; rewrites and perturbations of one item share its id."""
+    contents: tuple[int, ...] = ()
+    """Content index of the source item in each slot (mcq); under verification that of the proposed answer alone."""
 
 
 @dataclass(frozen=True)

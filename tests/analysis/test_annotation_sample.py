@@ -21,7 +21,14 @@ from thinkgap.errors import ConfigError, DataError, StoreError
 def pool(**cells: tuple[int, int]) -> pd.DataFrame:
     """Cell (a model) -> how many written traces and how many empty ones."""
     rows = [
-        {"dataset": "d", "item_id": f"{model}-{place}", "mode": "m", "model": model, "space": "mcq"}
+        {
+            "dataset": "d",
+            "item_id": f"{model}-{place}",
+            "presentation": "identity",
+            "mode": "m",
+            "model": model,
+            "space": "mcq",
+        }
         | {"problem": "p", "trace": f"text {place}" if place < written else "", "empty": place >= written}
         for model, (written, empty) in cells.items()
         for place in range(written + empty)

@@ -20,7 +20,8 @@ def options(k: int) -> tuple[str, ...]:
 def test_labels_are_single_characters_that_differ(name: str) -> None:
     labels = LABEL_SETS[name].labels
     assert len(labels) == len(set(labels)) >= 9
-    assert all(len(label) == 1 and not label.isspace() for label in labels)
+    if name not in ("numeric", "roman"):
+        assert all(len(label) == 1 and not label.isspace() for label in labels)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_a_set_too_short_leaves_the_item_out() -> None:
     nine, ten, eleven = (identity(make_item(choices=options(k))) for k in (9, 10, 11))
     assert with_labels(nine, "digits") is not None
     assert with_labels(ten, "digits") is None
-    for name in ("late", "lower", "greek", "cyrillic", "nonword"):
+    for name in ("late", "greek", "cyrillic", "nonword"):
         assert with_labels(ten, name) is not None
         assert with_labels(eleven, name) is None
     reversed_ten = with_labels(ten, "reversed")

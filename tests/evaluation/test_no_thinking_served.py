@@ -16,8 +16,8 @@ from tests.items import mcq, shown
 from thinkgap.backends.served import ServedError
 from thinkgap.data.images import image_ref
 from thinkgap.errors import ConfigError
+from thinkgap.evaluation.messages import messages_of
 from thinkgap.evaluation.no_thinking import run_no_thinking
-from thinkgap.evaluation.responses_served import messages_of
 from thinkgap.prompts.conditions import mode_conditions
 from thinkgap.schema import EvaluateConfig
 

@@ -124,7 +124,7 @@ def test_a_set_that_cannot_be_read_ends_no_run_and_excludes_no_item(
     asked = f"{SETS}=[cyrillic,digits,late]"
     with caplog.at_level(logging.WARNING):
         finished = run(asked)
-    assert "label set cyrillic is left out: label 'Б' is 2 tokens" in caplog.text
+    assert "letters_cyrillic is left out: label 'Б' is 2 tokens" in caplog.text
     counts = Counter(one.presentation for one in read_records(finished.folder) if one.condition == "direct")
     assert counts == {"identity": 12, "letters_digits": 12, "letters_late": 12}
     assert (finished.manifest["n_items"], finished.manifest["excluded"]) == (12, [])
@@ -149,7 +149,7 @@ def test_an_item_that_cannot_be_shown_does_not_hide_a_set(
         finished = run(
             "dataset=jsonl", f"dataset.path={tmp_path / 'mine.jsonl'}", "dataset.limit=null", f"{SETS}=[cyrillic]"
         )
-    assert "label set cyrillic is left out" in caplog.text
+    assert "letters_cyrillic is left out" in caplog.text
     assert finished.manifest["n_items"] == 2
 
 

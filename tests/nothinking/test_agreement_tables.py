@@ -25,7 +25,16 @@ E, P, R, G, EMPTY = (
 
 
 def output(item: str, labels: dict[str, str | None], **fields: str) -> list[dict[str, str | None]]:
-    key = {"dataset": "d", "item_id": item, "mode": "strict", "model": "m", "space": "mcq", "group_id": item, **fields}
+    key = {
+        "dataset": "d",
+        "item_id": item,
+        "presentation": "identity",
+        "mode": "strict",
+        "model": "m",
+        "space": "mcq",
+        "group_id": item,
+        **fields,
+    }
     return [
         {**key, "judge": judge, "label": label, "status": "judge_error" if label is None else "ok"}
         for judge, label in labels.items()
@@ -187,7 +196,7 @@ def test_frames_that_contradict_themselves_are_refused() -> None:
         judge_agreement_sheets(pd.concat([judged, judged.iloc[:1]]))
     with pytest.raises(DataError, match="unknown labels reasoning"):
         judge_agreement_sheets(judged.replace({"label": {G: "reasoning"}}))
-    with pytest.raises(DataError, match="'f', 'strict', 'm'\\) is empty to one judge"):
+    with pytest.raises(DataError, match="'f', 'identity', 'strict', 'm'\\) is empty to one judge"):
         judge_agreement_sheets(frame([*OUTPUTS[:5], output("f", both(EMPTY, G))]))
     # A label beside another status is none.
     judged.loc[judged["item_id"] == "a", "status"] = "refused"

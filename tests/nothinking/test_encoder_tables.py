@@ -15,7 +15,16 @@ from thinkgap.readouts.sheet import Missing, Sheet, sheet_markdown
 
 
 def output(item: str, cosines: tuple[float, float] | None, **fields: str) -> list[dict[str, Any]]:
-    key = {"dataset": "d", "item_id": item, "mode": "strict", "model": "m", "space": "mcq", "group_id": item, **fields}
+    key = {
+        "dataset": "d",
+        "item_id": item,
+        "presentation": "identity",
+        "mode": "strict",
+        "model": "m",
+        "space": "mcq",
+        "group_id": item,
+        **fields,
+    }
     first, second = cosines or (0.0, 0.0)
     return [
         {**key, "encoder": encoder, "cosine": cosine, "empty": cosines is None}
@@ -155,7 +164,7 @@ def test_a_cell_that_is_too_small_is_named() -> None:
 
 
 def repeats(labels: dict[str, list[str | None]], **fields: str) -> pd.DataFrame:
-    key = {"dataset": "d", "mode": "strict", "model": "m", "space": "mcq", **fields}
+    key = {"dataset": "d", "presentation": "identity", "mode": "strict", "model": "m", "space": "mcq", **fields}
     rows = [
         {**key, "item_id": item, "group_id": item, "repeat": number, "label": label}
         for item, own in labels.items()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.responses.test_required_readings import CASES
 from thinkgap.nothinking.exact import exactly_equal
-from thinkgap.nothinking.rational import rational, unwrapped, variable
+from thinkgap.responses.rational import rational, unwrapped, variable
 
 
 @pytest.mark.parametrize(

@@ -44,12 +44,12 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert table.schema.equals(SCHEMA)
     assert to_analysed(table) == sorted(written, key=lambda row: row.key)
     assert [row.key for row in to_analysed(table)] == [
-        ("made_up", "q1", "strict", "m"),
-        ("made_up", "q2", "soft", "m"),
-        ("made_up", "q2", "strict", "m"),
-        ("made_up", "q3", "think_off", "m"),
-        ("made_up", "q4", "", "m"),
-        ("other", "q5", "think_off", ""),
+        ("made_up", "q1", "identity", "strict", "m"),
+        ("made_up", "q2", "identity", "soft", "m"),
+        ("made_up", "q2", "identity", "strict", "m"),
+        ("made_up", "q3", "identity", "think_off", "m"),
+        ("made_up", "q4", "identity", "", "m"),
+        ("other", "q5", "identity", "think_off", ""),
     ]
     assert table.column("served_model").to_pylist() == ["", "", "served-1", "", "", ""]
     assert table.column("correct").to_pylist() == [False, True, True, None, False, None]
@@ -109,7 +109,7 @@ def test_an_empty_table() -> None:
 
 def test_two_responses_with_one_key(tmp_path: Path) -> None:
     twice = [analyse(answered(text, model="m")) for text in (r"\boxed{A}", r"\boxed{B}")]
-    with pytest.raises(StoreError, match="'item_id': 'q1', 'mode': 'think_off', 'model': 'm'"):
+    with pytest.raises(StoreError, match="'item_id': 'q1', 'presentation': 'identity', 'mode': 'think_off'"):
         write_responses(tmp_path / RESPONSES_FILE, twice)
     assert not list(tmp_path.iterdir())
 
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_what_was_written(tmp_path: Path) -> None:
 
     refused(table.drop_columns(["trace"]), "no column 'trace' of type string")
     refused(table.set_column(0, "dataset", pa.array([1] * 6)), "no column 'dataset' of type string")
-    refused(table.take([1, 0, 2, 3, 4, 5]), "not sorted by dataset, item_id, mode, model")
+    refused(table.take([1, 0, 2, 3, 4, 5]), "not sorted by dataset, item_id, presentation, mode, model")
     refused(table.take([0, 0, 1, 2, 3, 4]), "two responses have the key")
     refused(with_values("trace", [None, *"abcde"]), "column 'trace' has missing values")
     refused(with_values("status", ["fine"] * 6), r"column 'status' holds \['fine'\]")

@@ -6,7 +6,8 @@ know columns, file formats or prompts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +40,12 @@ class LoadedDataset:
     """Where the rows came from: path, split, config, and files with digests or the hub's revision."""
 
 
-def load_dataset_items(cfg: DatasetConfig) -> LoadedDataset:
+def load_dataset_items(cfg: DatasetConfig, unfit: Callable[[Item], str] | None = None) -> LoadedDataset:
     """Read the items that `cfg` describes.
+
+    Args:
+        cfg: the data set.
+        unfit: why a run cannot use an item, empty if it can; such items are counted by reason and never sampled.
 
     Raises:
         ConfigError: An unknown adapter, subject or split, or a limit below 1.
@@ -52,6 +57,10 @@ def load_dataset_items(cfg: DatasetConfig) -> LoadedDataset:
     parsed = parse_rows(source.rows, adapter, cfg.split, cfg.duplicate_options)
     _check_share(parsed.bad, parsed.n_rows, cfg, "rows")
     items, n_filtered, notes = _apply_filters(parsed, adapter, cfg)
+    if unfit is not None:
+        reasons = [unfit(item) for item in items]
+        n_filtered |= Counter(reason for reason in reasons if reason)
+        items = [item for item, reason in zip(items, reasons, strict=True) if not reason]
     notes = [*_count_notes(parsed.n_rows, source, adapter, cfg), *parsed.notes, *notes]
     if cfg.limit is not None and cfg.limit > len(items):
         notes.append(f"dataset.limit {cfg.limit} is more than the {len(items)} items there are; all are kept")

@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thinkgap.data import LoadedDataset, load_dataset_items
-from thinkgap.data.present import identity
+from thinkgap.data import LoadedDataset
 from thinkgap.data.rows import BadRow
+from thinkgap.data.verification import PROPOSED
 from thinkgap.errors import ConfigError
+from thinkgap.evaluation.presentations import presentations_of
+from thinkgap.evaluation.variants import load_items
 from thinkgap.nothinking.comprehension import Exchange
 from thinkgap.printable import printable
 from thinkgap.prompts.assemble import inertia_lines
@@ -54,7 +56,7 @@ def load_datasets(cfg: EvaluateConfig) -> dict[str, LoadedDataset]:
     Raises:
         ConfigError, DataError: one that cannot be used.
     """
-    loaded = {name: load_dataset_items(one) for name, one in (cfg.datasets or {cfg.dataset.name: cfg.dataset}).items()}
+    loaded = {name: load_items(cfg, one) for name, one in (cfg.datasets or {cfg.dataset.name: cfg.dataset}).items()}
     for one in loaded.values():
         tell_rows(one)
     return loaded
@@ -76,23 +78,32 @@ def tell_bad(rows: Sequence[BadRow]) -> None:
         log.warning("and %d more rows; all are in the manifest", len(rows) - _SHOWN)
 
 
-def presentations_of(loaded: Loaded) -> dict[str, list[Presentation]]:
-    """Per data set its items, each as the source shows it."""
-    return {name: [identity(item) for item in one.items] for name, one in loaded.items()}
+ShownItems = Mapping[str, Sequence[Sequence[Presentation]]]
+"""Per data set the ways in which each of its items is shown."""
 
 
-def items_digest(loaded: Loaded) -> dict[str, str]:
+def shown_of(cfg: EvaluateConfig, loaded: Loaded) -> dict[str, list[list[Presentation]]]:
+    """Per data set its items, each in all the ways that the run asks for.
+
+    Raises:
+        ConfigError, DataError: see `evaluation.presentations`.
+    """
+    return {name: presentations_of(cfg, one.items, reads_labels=False).items for name, one in loaded.items()}
+
+
+def items_digest(shown: ShownItems) -> dict[str, str]:
     """Per data set a digest of everything that prompts and tables take from its items."""
     return {
         name: hashlib.sha256(
             json.dumps(
                 [
                     [dataclasses.astuple(question_of(name, one)), [image.sha256 for image in one.item.images]]
-                    for one in shown
+                    for item in items
+                    for one in item
                 ]
             ).encode()
         ).hexdigest()
-        for name, shown in presentations_of(loaded).items()
+        for name, items in shown.items()
     }
 
 
@@ -142,10 +153,12 @@ def question_of(dataset: str, presentation: Presentation) -> Question:
     """What the analysis of a response needs of the item as it was shown."""
     item = presentation.item
     mcq = item.answer_space == "mcq"
-    answer = item.answer
+    answer, contents = item.answer, ()
     if mcq:
-        answer = presentation.labels[presentation.gold_slot]
-    elif item.answer_space == "bool" and item.gold is not None:
+        answer, contents = presentation.labels[presentation.gold_slot], presentation.order
+    elif PROPOSED in item.meta:
+        contents = (int(item.meta[PROPOSED]),)
+    if item.answer_space == "bool" and item.gold is not None:
         answer = item.choices[item.gold].lower()
     options = presentation.contents if mcq else ()
     return Question(
@@ -161,4 +174,6 @@ def question_of(dataset: str, presentation: Presentation) -> Question:
         split=item.split,
         subject=item.subject,
         area=item.meta.get("area", ""),
+        presentation=presentation.name,
+        contents=contents,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinkgap.evaluation.asking import Loaded, presentations_of
+from thinkgap.evaluation.asking import ShownItems
 from thinkgap.nothinking.comprehension import Exchange
 from thinkgap.prompts.comprehension import comprehension_questions
 from thinkgap.prompts.wordings import ComprehensionQuestion, check_wordings
@@ -15,13 +15,15 @@ from thinkgap.schema import EvaluateConfig
 from thinkgap.types import Condition, Response
 
 
-def questions_of(cfg: EvaluateConfig, conditions: Sequence[Condition], loaded: Loaded) -> list[ComprehensionQuestion]:
+def questions_of(
+    cfg: EvaluateConfig, conditions: Sequence[Condition], items: ShownItems
+) -> list[ComprehensionQuestion]:
     """What the run asks about its modes; nothing unless `evaluation.comprehension.enabled`.
 
     Args:
         cfg: the settings.
         conditions: modes that the model has.
-        loaded: the data sets, for the answer spaces that occur.
+        items: how they are shown, for the answer spaces that occur.
 
     Raises:
         ConfigError: an unknown wording.
@@ -30,7 +32,7 @@ def questions_of(cfg: EvaluateConfig, conditions: Sequence[Condition], loaded: L
     check_wordings(asked.wordings)
     if not asked.enabled:
         return []
-    shown = [one for presentations in presentations_of(loaded).values() for one in presentations]
+    shown = [one for items_of in items.values() for item in items_of for one in item]
     return comprehension_questions(conditions, shown, asked.wordings)
 
 

@@ -29,6 +29,7 @@ from thinkgap.readouts.frames import NATIVE
 from thinkgap.schema import EvaluateConfig
 from thinkgap.scoring.predict import PromptDataset
 from thinkgap.scoring.verify import Sample
+from thinkgap.store.items import write_items
 from thinkgap.store.manifest import MANIFEST_FILE, collect_manifest, read_manifest, write_manifest
 from thinkgap.store.records import RecordFacts, read_run
 from thinkgap.store.redact import plain
@@ -199,6 +200,7 @@ def _score(
         started=started,
         finished=finished,
     )
+    write_items(run.path, {cfg.dataset.name: prepared.loaded.items})
     write_manifest(run.path, manifest)
     return world.from_first(manifest)
 

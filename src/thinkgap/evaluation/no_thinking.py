@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkgap.errors import ConfigError
-from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets, tell_bad
+from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets, shown_of, tell_bad
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.levels import add_levels, asks_served_judge, check_levels, estimate_levels
 from thinkgap.evaluation.predict import quiet_libraries
@@ -30,6 +30,7 @@ from thinkgap.readouts.table_text import to_csv
 from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.store.atomic import write_text
 from thinkgap.store.fingerprint import check_fingerprint
+from thinkgap.store.items import write_items
 from thinkgap.store.manifest import collect_manifest, write_manifest
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
@@ -86,6 +87,8 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             if found.exchanges is not None:
                 write_exchanges(folder / COMPREHENSION_FILE, found.exchanges)
             write_responses(done, rows)
+            if loaded:
+                write_items(folder, {name: one.items for name, one in loaded.items()})
             levels = add_levels(cfg, folder, rows)
             facts = {"config": asdict(cfg), "modes": found.modes, "notes": list(found.notes), **found.described}
             facts["levels"] = levels
@@ -189,7 +192,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded, stored: Stored | None) -> 
         return {"responses": _sha256(Path(cfg.responses)), **common}
     return {
         **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt")},
-        "items": items_digest(loaded),
+        "items": items_digest(shown_of(cfg, loaded)),
         "comprehension": kept["evaluation"]["comprehension"],
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
         **common,

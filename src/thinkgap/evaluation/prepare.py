@@ -12,13 +12,14 @@ from typing import Any
 from thinkgap.backends.hf import HFBackend
 from thinkgap.backends.load import load_backend
 from thinkgap.backends.locate import find_checkpoint
-from thinkgap.data import LoadedDataset, load_dataset_items
+from thinkgap.data import LoadedDataset
 from thinkgap.errors import ConfigError
 from thinkgap.evaluation.asking import tell_rows
 from thinkgap.evaluation.describe import describe_conditions, label_warnings
 from thinkgap.evaluation.predict import device_of, quiet_libraries
 from thinkgap.evaluation.presentations import presentations_of, without_unread
 from thinkgap.evaluation.settings import check_settings, check_texts
+from thinkgap.evaluation.variants import load_items
 from thinkgap.parallel import ALONE, World
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
@@ -80,7 +81,7 @@ def prepare(cfg: EvaluateConfig, backend: HFBackend | None = None, world: World 
     device = device_of(cfg.trainer, world)
     find_checkpoint(cfg.model.path, cfg.paths.cache_dir)  # a wrong path is told before a data set is fetched
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
-    loaded = load_dataset_items(cfg.dataset)
+    loaded = load_items(cfg, cfg.dataset)
     tell_rows(loaded)
     shown = presentations_of(cfg, loaded.items)
     backend = backend or load_model(cfg)

@@ -16,7 +16,8 @@ from thinkgap.data.present import factorial, identity, orders
 from thinkgap.data.referring import referring
 from thinkgap.errors import ConfigError, DataError, LabelError
 from thinkgap.evaluation.describe import examples
-from thinkgap.presentation_names import CONTROL, LABELS
+from thinkgap.evaluation.variants import shown_variants
+from thinkgap.presentation_names import CONTROL, LABELS, OPENED, SURFACE
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, EvaluationConfig
 from thinkgap.types import Item, Presentation
@@ -33,8 +34,13 @@ class Shown:
     """Ids of the items in which an option refers to others; left out unless `keep_referring`."""
 
 
-def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
-    """All presentations of all items, as `evaluation.permutation` and `evaluation.controls` ask.
+def presentations_of(cfg: EvaluateConfig, items: Sequence[Item], *, reads_labels: bool = True) -> Shown:
+    """All presentations of all items, as `evaluation.permutation`, `.variants` and `.controls` ask.
+
+    Args:
+        cfg: the settings.
+        items: those of one data set.
+        reads_labels: whether labels are read, which open questions do not have.
 
     Raises:
         ConfigError: open questions, a label set or control that does not exist, or orders that are too many.
@@ -42,7 +48,12 @@ def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
     """
     asked = cfg.evaluation
     opened = [item.id for item in items if item.answer_space == "open"]
-    if opened:
+    if reads_labels and (rewrites := [name for name in asked.variants.rewrites if name.startswith(OPENED)]):
+        raise ConfigError(
+            f"evaluation.variants.rewrites={rewrites[0]} takes the options away, so there are no labels to read: "
+            "leave it out, or choose evaluation=no_thinking"
+        )
+    if reads_labels and opened:
         raise ConfigError(
             f"dataset={cfg.dataset.name} has {len(opened)} open questions (the first: {opened[0]}), which have no "
             "labels to read: choose a multiple-choice or yes/no data set"
@@ -58,7 +69,11 @@ def presentations_of(cfg: EvaluateConfig, items: Sequence[Item]) -> Shown:
     others = shuffled_images(kept, cfg.seed) if "shuffled_images" in asked.controls else {}
     choices = [item for item in kept if item.answer_space == "mcq"]
     sample = {item.id for item in stratified_sample(choices, asked.permutation.factorial, cfg.seed)}
-    shown = [_presentations(item, asked, cfg.seed, others, item.id in sample) for item in kept]
+    variants = shown_variants(cfg, kept)
+    shown = [
+        _presentations(item, asked, cfg.seed, others, item.id in sample, one.shown)
+        for item, one in zip(kept, variants, strict=True)
+    ]
     _tell_empty(asked, shown)
     return Shown(shown, refer)
 
@@ -82,13 +97,19 @@ def _without(items: Sequence[Item], refer: Sequence[str]) -> list[Item]:
 
 
 def _presentations(
-    item: Item, asked: EvaluationConfig, seed: int, others: Mapping[str, Images], in_sample: bool
+    item: Item,
+    asked: EvaluationConfig,
+    seed: int,
+    others: Mapping[str, Images],
+    in_sample: bool,
+    variants: Sequence[Presentation],
 ) -> list[Presentation]:
     own = identity(item)
     shown = orders(item, asked.permutation.orders, asked.permutations, seed)
     # A name that is given twice would make two rows of one key.
     lettered = [with_labels(own, name) for name in dict.fromkeys(asked.permutation.label_sets)]
     shown += [one for one in lettered if one is not None]
+    shown += [one for one in variants if one.name not in {other.name for other in shown}]
     if in_sample:
         shown += factorial(item)
     for name in dict.fromkeys(asked.controls):
@@ -113,8 +134,12 @@ def without_unread(builder: PromptBuilder, shown: Shown) -> tuple[list[list[Pres
     stands on a part of the items. No item is left out.
     """
     unread: dict[str, str] = {}
-    for example in examples(builder, [one for item in shown.items for one in item if one.name.startswith(LABELS)]):
-        name = example.name.removeprefix(LABELS)
+    others: dict[str, list[Presentation]] = {}
+    for one in (one for item in shown.items for one in item if one.name.startswith((LABELS, SURFACE))):
+        others.setdefault(one.name, []).append(one)
+    for name, example in (
+        (name, one) for name, presentations in others.items() for one in examples(builder, presentations)
+    ):
         direct, _ = builder.text(example, builder.conditions[0])
         try:
             for condition in builder.conditions:
@@ -123,6 +148,6 @@ def without_unread(builder: PromptBuilder, shown: Shown) -> tuple[list[list[Pres
         except LabelError as error:
             unread.setdefault(name, str(error))
     for name, reason in unread.items():
-        log.warning("label set %s is left out: %s", name, reason)
-    names = {f"{LABELS}{name}" for name in unread}
-    return [[one for one in item if one.name not in names] for item in shown.items], unread
+        log.warning("%s is left out: %s", name, reason)
+    kept = [[one for one in item if one.name not in unread] for item in shown.items]
+    return kept, {name.removeprefix(LABELS): reason for name, reason in unread.items()}

@@ -21,7 +21,7 @@ from thinkgap.evaluation.asking import (
     answered_of,
     available_modes,
     describe_datasets,
-    presentations_of,
+    shown_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.evaluation.describe import check_own_texts
@@ -114,13 +114,12 @@ def ask_by(
         return f"{name} has no switch for its own thinking" if lacks else ""
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
-    questions = questions_of(cfg, conditions, loaded)
+    shown = shown_of(cfg, loaded)
+    questions = questions_of(cfg, conditions, shown)
     # Nothing is read at a label's token, so labels may be several tokens here.
     builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False, room=room)
     check_own_texts(builder)
-    groups = {
-        dataset: ItemPrompts([[one] for one in shown], builder) for dataset, shown in presentations_of(loaded).items()
-    }
+    groups = {dataset: ItemPrompts(items, builder) for dataset, items in shown.items()}
     some = [item for one in groups.values() for item in one.items][:_TRIED]
     how = writing([group for group in ItemPrompts(some, builder) if group])
     text_of = reply_decoder(fmt, how.writer.stop_ids)

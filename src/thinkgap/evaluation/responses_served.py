@@ -25,7 +25,6 @@ from thinkgap.backends.served import (
     estimate_sheet,
 )
 from thinkgap.backends.served.profile import check_prefill, thinking_fields
-from thinkgap.data.images import data_uri
 from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.evaluation.asking import (
     Asked,
@@ -33,16 +32,15 @@ from thinkgap.evaluation.asking import (
     answered_of,
     available_modes,
     describe_datasets,
-    presentations_of,
+    shown_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
-from thinkgap.prompts.assemble import assemble, split_at_images
+from thinkgap.evaluation.messages import messages_of
 from thinkgap.prompts.conditions import mode_conditions
-from thinkgap.prompts.render import Message
 from thinkgap.prompts.wordings import ComprehensionQuestion
 from thinkgap.readouts.sheet import Sheet
 from thinkgap.schema import EvaluateConfig
-from thinkgap.types import Condition, ImageRef, Presentation
+from thinkgap.types import Condition, Presentation
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +99,7 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
         {
             "dataset": one.dataset,
             "item": one.presentation.item.id,
+            "presentation": one.presentation.name,
             "mode": one.condition.name,
             "error": answers[one.sent].error,
         }
@@ -145,44 +144,21 @@ def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
     return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (*plan.notes, *sheet.notes))
 
 
-def messages_of(
-    presentation: Presentation, condition: Condition, system: str | None, instruction: str = ""
-) -> tuple[list[Message], str]:
-    """The turns that ask an item under a condition, and what opens the assistant's.
-
-    Images stand as data where the text names them; those that it does not name come first.
-
-    Args:
-        presentation: the item as shown.
-        condition: trigger or mode.
-        system: text of the system turn; None is none.
-        instruction: see `assemble`.
-
-    Raises:
-        RowError: an image that cannot be read.
-    """
-    turns = assemble(presentation, condition, instruction)
-    images = presentation.item.images
-    content: Any = turns.user
-    if images:
-        pieces = split_at_images(turns.user, len(images))
-        content = [_image(images[one]) if isinstance(one, int) else {"type": "text", "text": one} for one in pieces]
-    opening: list[Message] = [] if system is None else [{"role": "system", "content": system}]
-    return [*opening, {"role": "user", "content": content}], turns.prefill
-
-
 def _plan(cfg: EvaluateConfig, loaded: Loaded) -> _Plan:
     check_profile(cfg.model)
     conditions, notes = available_modes(mode_conditions(cfg.mode), lambda one: _reason(cfg, one), cfg.model.name)
     requests: list[_Request] = []
     excluded: dict[str, dict[str, str]] = {name: {} for name in loaded}
-    for dataset, shown in presentations_of(loaded).items():
-        for one in shown:
+    shown = shown_of(cfg, loaded)
+    for dataset, items in shown.items():
+        for item in items:
             try:
-                requests += [_Request(dataset, one, mode, _request(cfg, one, mode)) for mode in conditions]
+                requests += [
+                    _Request(dataset, one, mode, _request(cfg, one, mode)) for one in item for mode in conditions
+                ]
             except PromptError as error:
-                log.warning("item %s of %s is left out: %s", one.item.id, dataset, error)
-                excluded[dataset][one.item.id] = str(error)
+                log.warning("item %s of %s is left out: %s", item[0].item.id, dataset, error)
+                excluded[dataset][item[0].item.id] = str(error)
     n_excluded = sum(map(len, excluded.values()))
     if not requests:
         first = next(error for found in excluded.values() for error in found.values())
@@ -195,7 +171,7 @@ def _plan(cfg: EvaluateConfig, loaded: Loaded) -> _Plan:
         "the model's profile says."
         for mode, fields in omitted.items()
     ]
-    questions = questions_of(cfg, conditions, loaded)
+    questions = questions_of(cfg, conditions, shown)
     asked = [_request(cfg, one.presentation, one.condition) for one in questions]
     return _Plan(requests, conditions, notes, excluded, questions, asked)
 
@@ -226,10 +202,6 @@ def _request(cfg: EvaluateConfig, presentation: Presentation, condition: Conditi
 def _store(cfg: EvaluateConfig, folder: Path) -> ResponseStore:
     kept = Path(cfg.paths.responses_dir) if cfg.evaluation.reuse else folder / "replies"
     return ResponseStore.open(kept, cfg.model.name)
-
-
-def _image(image: ImageRef) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": data_uri(image.load())}}
 
 
 def _counted(plan: _Plan, answers: Answers) -> dict[str, Any]:

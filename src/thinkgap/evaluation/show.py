@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from thinkgap.backends.served import build_request
-from thinkgap.data import load_dataset_items
-from thinkgap.data.present import identity
 from thinkgap.errors import ConfigError, PromptError
-from thinkgap.evaluation.responses_served import messages_of
+from thinkgap.evaluation.messages import messages_of
+from thinkgap.evaluation.presentations import presentations_of
+from thinkgap.evaluation.variants import load_items
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, EvaluateConfig
@@ -32,8 +32,8 @@ def show_prompts(cfg: EvaluateConfig) -> None:
     if cfg.evaluation.items < 1:
         raise ConfigError(f"evaluation.items={cfg.evaluation.items}: must be at least 1")
     conditions = all_conditions(cfg.trigger, cfg.mode, cfg.prompt)
-    items = load_dataset_items(cfg.dataset).items[: cfg.evaluation.items]
-    presentations = [identity(item) for item in items]
+    items = load_items(cfg, cfg.dataset).items[: cfg.evaluation.items]
+    presentations = [one for item in presentations_of(cfg, items, reads_labels=False).items for one in item]
     if cfg.model.backend is BackendKind.api:
         blocks = (_request(cfg, presentation, one) for presentation in presentations for one in conditions)
     else:

@@ -34,9 +34,10 @@ class Analysed:
     """None where the question's parts are not known apart."""
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What identifies this row: data set, item, mode, model."""
-        return (self.answered.question.dataset, self.answered.question.item_id, self.answered.mode, self.model)
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What identifies this row: data set, item, presentation, mode, model."""
+        asked = self.answered.question
+        return (asked.dataset, asked.item_id, asked.presentation, self.answered.mode, self.model)
 
 
 def analyse(

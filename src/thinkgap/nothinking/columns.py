@@ -14,7 +14,7 @@ from thinkgap.nothinking.etr import EmptyThinking, TraceLength
 from thinkgap.nothinking.reading import ResponseReading
 from thinkgap.types import Question, Response
 
-KEY = ("dataset", "item_id", "mode", "model")
+KEY = ("dataset", "item_id", "presentation", "mode", "model")
 """Columns that identify a row, in the order in which rows are sorted."""
 
 
@@ -38,6 +38,7 @@ COPY: Mapping[str, str] = {
 _TEXTS = pa.list_(pa.string())
 _TYPES: Mapping[str, pa.DataType] = {
     **dict.fromkeys(("labels", "options", "parts"), _TEXTS),
+    "contents": pa.list_(pa.int32()),
     "channels": pa.map_(pa.string(), pa.string()),
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), pa.int64()),
     **dict.fromkeys(("slot", "span_start", "span_end", "n_candidates", "copy_components"), pa.int32()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from thinkgap.nothinking.rational import rational, unwrapped, variable
+from thinkgap.responses.rational import rational, unwrapped, variable
 from thinkgap.responses.reading import folded
 
 _SPACE = re.compile(r"(?<![\w.\\}]) | (?![\w.\\])|(?<=[^\W\d_]) (?=\d)|(?<=\}) ")

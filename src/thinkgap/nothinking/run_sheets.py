@@ -21,6 +21,7 @@ from thinkgap.nothinking.level_tables import level_sheets
 from thinkgap.nothinking.levels import read_judgements, read_relevance
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.nothinking.tables import response_sheets
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.readouts.sheet import Sheet, sheet_markdown
 from thinkgap.store.manifest import read_manifest
 
@@ -39,12 +40,22 @@ def nothinking_sheets(folder: Path) -> list[Sheet]:
     """
     # `modes` of the manifest: the rows are sorted by name, tables have the modes in the order in which they were asked.
     modes = read_manifest(folder).get("modes", ())
-    frame = read_responses(folder / RESPONSES_FILE).to_pandas()
+    everything = read_responses(folder / RESPONSES_FILE).to_pandas()
+    frame = as_given(everything)
     sheets = [*response_sheets(frame, modes), *audit_sheets(frame)]
     sheets += further_sheets(folder, frame, modes)
     if (file := folder / COMPREHENSION_FILE).exists():
         sheets.append(comprehension_sheet(read_exchanges(file), frame, modes))
     return sheets
+
+
+def as_given(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of items as their sources give them; all rows where there are none of those.
+
+    Rewrites and perturbations have tables of their own, and would count an item twice here.
+    """
+    own = frame.loc[frame["presentation"] == IDENTITY]
+    return own if len(own) else frame
 
 
 def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> list[Sheet]:
@@ -58,7 +69,7 @@ def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     Raises:
         StoreError: files that are damaged, or do not belong together.
     """
-    relevance, judgements = read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas()
+    relevance, judgements = (as_given(table.to_pandas()) for table in (read_relevance(folder), read_judgements(folder)))
     sheets = level_sheets(frame, relevance, judgements, modes)
     about = frame[[*KEY, "space", "group_id"]]
     if judgements["judge"].nunique() > 1:

@@ -29,7 +29,7 @@ _ALLOWED = {
     "status": get_args(ResponseStatus),
     "thinking": tuple(one.value for one in Thinking),
 }
-_TUPLES = ("labels", "options", "parts")
+_TUPLES = ("labels", "options", "parts", "contents")
 
 
 def to_table(rows: Iterable[Analysed]) -> pa.Table:

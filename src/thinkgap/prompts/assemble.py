@@ -19,6 +19,8 @@ ANSWER_FORMAT = {
     "bool": r"Put only the final yes/no answer in boxed{}, e.g. \boxed{yes}.",
     "open": r"Put the final answer in boxed{}, e.g. \boxed{72}.",
 }
+# Ours: without labels there is none to put into the box.
+UNLETTERED_FORMAT = r"Put only the final option text in boxed{}, e.g. \boxed{%s}."
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def option_lines(presentation: Presentation) -> list[str]:
     """`A. first content`, one line per slot; none for items that are not multiple-choice."""
     if presentation.item.answer_space != "mcq":
         return []
+    if not presentation.lettered:
+        return [f"- {content}" for content in presentation.contents]
     return [f"{label}. {content}" for label, content in zip(presentation.labels, presentation.contents, strict=True)]
 
 
@@ -106,7 +110,7 @@ def answer_format(presentation: Presentation, condition: Condition) -> str:
     the line ends in a full stop after `boxed{}`.
     """
     space = presentation.item.answer_space
-    line = ANSWER_FORMAT[space]
+    line = ANSWER_FORMAT[space] if presentation.lettered else UNLETTERED_FORMAT
     if space == "mcq":
         line = line % presentation.labels[0]
     return line if condition.format_example else line.partition(", e.g.")[0] + "."
