@@ -69,7 +69,8 @@ def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     Raises:
         StoreError: files that are damaged, or do not belong together.
     """
-    relevance, judgements = (as_given(table.to_pandas()) for table in (read_relevance(folder), read_judgements(folder)))
+    relevance = as_given(read_relevance(folder).to_pandas())
+    judgements = as_given(read_judgements(folder).to_pandas())
     sheets = level_sheets(frame, relevance, judgements, modes)
     about = frame[[*KEY, "space", "group_id"]]
     if judgements["judge"].nunique() > 1:
