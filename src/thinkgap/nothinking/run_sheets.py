@@ -73,12 +73,12 @@ def further_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     judgements = as_given(read_judgements(folder).to_pandas())
     sheets = level_sheets(frame, relevance, judgements, modes)
     about = frame[[*KEY, "space", "group_id"]]
-    if judgements["judge"].nunique() > 1:
+    if len(judgements["judge"].unique()) > 1:
         judged = judgements.merge(about, on=list(KEY), validate="m:1")
         sheets += judge_agreement_sheets(judged, modes)
     if (checks := check_sheet(read_manifest(folder).get("levels", {}).get("judges", {}))) is not None:
         sheets.append(checks)
-    if relevance["encoder"].nunique() > 1:
+    if len(relevance["encoder"].unique()) > 1:
         encoded = relevance.merge(about, on=list(KEY), validate="m:1")
         sheets += encoder_sensitivity_sheets(encoded, modes)
         sheets += balanced_sensitivity_sheets(encoded, modes)
