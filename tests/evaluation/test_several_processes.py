@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import run_command, user_environment
 from tests.conftest import ROOT
 from tests.test_config import composed
 from thinkgap.errors import ConfigError, StoreError
@@ -53,12 +54,15 @@ def settings(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPat
     ]
 
 
-def launch(command: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does: none of the variables that a launcher sets, one thread."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "LOCAL_", "RANK"))}
-    variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+def environment(**further: str) -> dict[str, str]:
+    """As a user's, with one thread, and with the repository for processes that launchers start."""
+    return user_environment(OMP_NUM_THREADS="1", PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]), **further)
+
+
+def launch(command: list[str], cwd: Path, **further: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user does."""
     return subprocess.run(
-        command, cwd=cwd, env=variables | environment, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=cwd, env=environment(**further), capture_output=True, text=True, timeout=300, check=False
     )
 
 
@@ -106,8 +110,8 @@ def test_lightning_launches_two_processes_for_one_item(settings: list[str], tmp_
     settings = [one for one in settings if not one.startswith("dataset")]
     settings += ["dataset=toy_facts", "dataset.limit=1", "evaluation.reuse=false"]
     one = run_native(composed(*settings), tmp_path / "one")
-    command = [sys.executable, str(ROOT / "evaluate.py"), *settings, "trainer=ddp", "trainer.accelerator=cpu"]
-    done = launch(command, tmp_path)
+    ddp = ["trainer=ddp", "trainer.accelerator=cpu"]
+    done = run_command("evaluate.py", *settings, *ddp, cwd=tmp_path, environment=environment())
     assert done.returncode == 0, done.stderr
     (two,) = (tmp_path / "outputs" / "evaluate").iterdir()
     assert same(one.folder, two)
@@ -118,10 +122,10 @@ def test_lightning_launches_two_processes_for_one_item(settings: list[str], tmp_
 def test_a_failing_process_ends_the_others_and_one_process_goes_on(settings: list[str], tmp_path: Path) -> None:
     settings = [*settings, "evaluation.reuse=false"]
     one = run_native(composed(*settings), tmp_path / "one")
-    script = ROOT / "tests" / "evaluation" / "failing_process.py"
+    script = "tests/evaluation/failing_process.py"
+    asked = [*settings, "trainer.devices=2", f"hydra.run.dir={tmp_path / 'killed'}"]
     before = time.monotonic()
-    command = [sys.executable, str(script), *settings, "trainer.devices=2", f"hydra.run.dir={tmp_path / 'killed'}"]
-    done = launch(command, tmp_path)
+    done = run_command(script, *asked, cwd=tmp_path, environment=environment())
     assert time.monotonic() - before < 120
     assert done.returncode != 0
     assert "process 1 fails here" in done.stderr
