@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +25,7 @@ from thinkgap.store.records import read_records
 from thinkgap.store.run_folder import RunFolder
 
 ITEMS, EXCLUDED = 12, {"r0", "r1"}
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+TORCHRUN = ["torch.distributed.run", "--nproc-per-node", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +57,6 @@ def environment(**further: str) -> dict[str, str]:
     return user_environment(OMP_NUM_THREADS="1", PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]), **further)
 
 
-def launch(command: list[str], cwd: Path, **further: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does."""
-    return subprocess.run(
-        command, cwd=cwd, env=environment(**further), capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 def same(folder: Path, other: Path) -> bool:
     """Whether two runs hold the same bytes where no clock is in them."""
     return all((folder / name).read_bytes() == (other / name).read_bytes() for name in ("records.parquet", "table.md"))
@@ -81,7 +72,7 @@ def test_two_processes_of_torchrun_give_the_records_and_states_of_one(settings: 
     settings = [*settings, "evaluation.capture.enabled=true", "evaluation.verify=3"]
     one = run_native(composed(*settings, f"paths.cells_dir={tmp_path / 'one_cells'}"), tmp_path / "one")
     command = [*TORCHRUN, str(ROOT / "evaluate.py"), *settings, f"paths.cells_dir={tmp_path / 'two_cells'}"]
-    done = launch(command, tmp_path, RUN_ID="two")
+    done = run_command(*command, cwd=tmp_path, environment=environment(RUN_ID="two"))
     assert done.returncode == 0, done.stderr
     two = tmp_path / "outputs" / "evaluate" / "two"
     assert same(one.folder, two)
