@@ -34,7 +34,7 @@ def assert_same(got: Sequence[Sequence[Scored]], expected: Sequence[Sequence[Sco
         assert a.reading.label_logprobs == pytest.approx(b.reading.label_logprobs, abs=1e-4)
         assert a.reading.top_token_id == b.reading.top_token_id
         assert a.reading.entropy == pytest.approx(b.reading.entropy, abs=1e-3)
-        # Among 49,000 tokens some differ by less than the tolerance.
+        # Among 12,000 tokens some differ by less than the tolerance.
         assert a.reading.gold_rank == pytest.approx(b.reading.gold_rank, rel=1e-3, abs=3)
         if b.states is not None:
             assert a.states is not None
