@@ -1,12 +1,17 @@
 """Tiny random-weight models of the true classes, written as folders of the layout that the hub has.
 
 Text: Llama, Qwen3, Gemma 3 (sliding window shorter than the prompts). Image-text: Qwen2.5-VL, Qwen3-VL, LLaVA,
-Gemma 3. All use SmolLM2's tokenizer with the family's control tokens added, and the family's own processor class.
+Gemma 3. All use the first quarter of SmolLM2's tokenizer (reading all of it takes most of the time of loading a tiny
+model) with the family's control tokens added, and the family's own processor class.
 Qwen3-Next stands for linear attention, and in no list of families.
 """
 
 from __future__ import annotations
 
+import functools
+import json
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,9 @@ import torch
 VISION = ("qwen25vl", "qwen3vl", "llava", "gemma3_vision")
 TEXT = ("llama", "qwen3", "gemma3")
 FAMILIES = TEXT + VISION
+
+VOCABULARY = 12_288
+"""Tokens of the tiny models, special ones included: those that SmolLM2's tokenizer merged first, with its ids."""
 
 _TURNS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
 {% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if part['type'] == 'image' %}IMAGE{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>
@@ -61,7 +69,7 @@ def write_model(family: str, folder: Path, tokenizer_folder: Path, **changes: An
     from transformers import AutoTokenizer
 
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder)
+    tokenizer = AutoTokenizer.from_pretrained(small_tokenizer(tokenizer_folder).name)
     processor, model = _BUILDERS[family](tokenizer, _TEXT_SIZES | changes)
     with torch.no_grad():
         # Fresh norms are all ones; random ones make a norm applied twice, or not at all, visible.
@@ -72,6 +80,22 @@ def write_model(family: str, folder: Path, tokenizer_folder: Path, **changes: An
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder
+
+
+@functools.cache
+def small_tokenizer(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """A copy of the tokenizer in `folder` that has the first `VOCABULARY` tokens alone."""
+    copy: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory()
+    for file in (*folder.glob("tokenizer_config.json"), *folder.glob("chat_template.jinja")):
+        shutil.copy(file, copy.name)
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    model = content["model"]
+    vocabulary = {token: number for token, number in model["vocab"].items() if number < VOCABULARY}
+    # Each merge makes the next token.
+    merges = [pair for pair in model["merges"] if "".join(pair) in vocabulary]
+    content["model"] = model | {"vocab": vocabulary, "merges": merges}
+    (Path(copy.name) / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    return copy
 
 
 def _llama(tokenizer: Any, sizes: dict[str, Any]) -> tuple[Any, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from tests.test_config import composed_train, run
+from tests.conftest import ROOT
+from tests.test_config import composed_train
 from thinkgap.cli import prepare_arguments
 from thinkgap.errors import ConfigError
 from thinkgap.schema import EvaluateConfig, TrainConfig
@@ -133,7 +136,8 @@ def test_names_of_splits_can_be_swept() -> None:
 
 
 def test_a_mistake_on_the_command_line_is_one_line_and_status_2() -> None:
-    done = run("model=smollm")
+    command = [sys.executable, str(ROOT / "evaluate.py"), "model=smollm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert done.stderr.startswith("model=smollm: no such option; did you mean 'smollm2'")
     assert "Traceback" not in done.stderr

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from tests.conftest import ROOT
 from thinkgap import schema
@@ -81,11 +81,18 @@ def registered() -> None:
 
 
 def composed_as(kind: type[Config], name: str, overrides: Sequence[str]) -> Config:
-    registered()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = OmegaConf.to_object(compose(name, list(overrides)))
+    # The environment is read here, and each caller gets objects of its own.
+    config = OmegaConf.to_object(composition(name, tuple(overrides)))
     assert isinstance(config, kind)
     return config
+
+
+@functools.lru_cache(maxsize=256)
+def composition(name: str, overrides: tuple[str, ...]) -> DictConfig:
+    """What Hydra composes, once for all tests that ask for the same."""
+    registered()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose(name, list(overrides))
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
@@ -99,10 +106,21 @@ def test_every_option_composes(group: str, option: str) -> None:
     assert not OmegaConf.missing_keys(OmegaConf.structured(config))
 
 
-@pytest.mark.parametrize(("group", "option"), [one for one in OPTIONS if one[0] not in EVALUATED])
-def test_every_option_composes_for_training_too(group: str, option: str) -> None:
-    needed = {"jsonl": ["dataset.path=mine.jsonl"], "custom": ["trigger.conditions.custom.text=Hm."]}
-    config = composed_train(f"{group}={option}", *needed.get(option, []))
+def one_of_each_group() -> list[list[str]]:
+    """Every option of what `train.py` takes too, an option of each group at a time."""
+    groups: dict[str, list[str]] = {}
+    for group, option in OPTIONS:
+        if group not in EVALUATED:
+            groups.setdefault(group, []).append(f"{group}={option}")
+    rows = [[one for one in row if one] for row in itertools.zip_longest(*groups.values())]
+    assert sorted(one for row in rows for one in row) == sorted(one for options in groups.values() for one in options)
+    return rows
+
+
+@pytest.mark.parametrize("options", one_of_each_group(), ids=lambda options: options[0])
+def test_every_option_composes_for_training_too(options: list[str]) -> None:
+    needed = {"dataset=jsonl": "dataset.path=mine.jsonl", "trigger=custom": "trigger.conditions.custom.text=Hm."}
+    config = composed_train(*options, *(setting for option, setting in needed.items() if option in options))
     assert not OmegaConf.missing_keys(OmegaConf.structured(config))
 
 
@@ -263,15 +281,9 @@ def test_a_trigger_of_ones_own_needs_no_file() -> None:
     assert config.trigger.conditions["custom"].text == "Think hard."
 
 
-def run(*arguments: str, cwd: Path = ROOT, entry: str = "evaluate.py") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / entry), *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
-
-
-@pytest.mark.parametrize("entry", ["evaluate.py", "train.py"])
-@pytest.mark.parametrize("flags", [("--help",), ("--cfg", "job")])
-def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...], entry: str) -> None:
-    """Quick because torch and transformers stay out; seconds are measured in benchmarks, names are checked here."""
+@functools.cache
+def shown(entry: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    """What a command prints about itself; it fails if it has imported what takes seconds."""
     code = (
         "import runpy, sys; sys.argv = sys.argv[1:]\n"
         "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
@@ -279,17 +291,23 @@ def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...], entry: str
         "heavy = {'torch', 'transformers', 'pandas', 'datasets', 'pytorch_lightning', 'wandb'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
+    command = [sys.executable, "-c", code, entry, *flags]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("entry", ["evaluate.py", "train.py"])
+@pytest.mark.parametrize("flags", [("--help",), ("--cfg", "job")])
+def test_help_and_config_need_no_heavy_import(flags: tuple[str, ...], entry: str) -> None:
+    """Quick because torch and transformers stay out; seconds are measured in benchmarks, names are checked here."""
     started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", code, entry, *flags], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
+    done = shown(entry, *flags)
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - started < 30
     assert "trigger" in done.stdout
 
 
 def test_help_lists_every_option() -> None:
-    text = run("--help").stdout
+    text = shown("evaluate.py", "--help").stdout
     for group, option in OPTIONS:
         assert option in text, f"{group}={option}"
     assert "python evaluate.py model=qwen25vl7b trigger=let_me_think" in text
@@ -298,7 +316,7 @@ def test_help_lists_every_option() -> None:
 
 
 def test_help_of_the_training_lists_every_option_and_setting_of_probes() -> None:
-    text = run("--help", entry="train.py").stdout
+    text = shown("train.py", "--help").stdout
     for group, option in [*OPTIONS, *(("probe", option) for option in PROBES)]:
         assert option in text, f"{group}={option}"
     assert "python train.py probe=lm_head_lora model=demo_vlm trigger=let_me_think" in text

@@ -28,7 +28,7 @@ CONDITIONS = [
     DIRECT,
     replace(DIRECT, name="let", text="Let me think step by step.", requests=Request.rationale),
     # Its prompt is Direct's and the first token of some options: equal tokens, split elsewhere (trap 14).
-    replace(DIRECT, name="opened", text="seven", placement=Placement.assistant),
+    replace(DIRECT, name="opened", text="one", placement=Placement.assistant),
 ]
 SETTINGS = LikelihoodConfig()
 
@@ -36,7 +36,7 @@ SETTINGS = LikelihoodConfig()
 def items(backend: Any, picture: Callable[..., Any]) -> list[Item]:
     """Options that open one another, equal ones, long ones, yes and no; for image-text models with pictures."""
     made = [
-        mcq("opens", choices=("seven", "seven hundred and seven", "seven hundred", "three")),
+        mcq("opens", choices=("one", "one hundred and one", "one hundred", "three")),
         mcq("equal", choices=("twelve", "three", "twelve"), question="Which of these numbers is the largest? " * 6),
         mcq("bool", question="Is it?", choices=("Yes", "No"), gold=0, answer_space="bool"),
     ]
@@ -115,9 +115,11 @@ def test_sums_are_those_of_whole_sequences(
     assert all(one.option_logprobs[0] == one.option_logprobs[2] for one in equal), "equal strings tie exactly"
 
 
-def test_a_released_model(smollm2_folder: Path, picture: Callable[..., Any]) -> None:
+def test_a_released_model(smollm2_folder: Path, picture: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     backend = load_backend(ModelConfig(name="smollm2", path=str(smollm2_folder)), on_accelerator=False)
-    builder = PromptBuilder(backend.fmt, CONDITIONS)
+    # The tests of the engine look at this.
+    monkeypatch.setattr("thinkgap.scoring.check.refusal_of", lambda *_: ("", 0.0))
+    builder = PromptBuilder(backend.fmt, CONDITIONS[::2])
     made = items(backend, picture)[:1]
     check(backend, made, list(likelihoods(map(identity, made), builder, Engine.of(backend).score, SETTINGS)), builder)
 

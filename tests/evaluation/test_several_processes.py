@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import run_command, user_environment
 from tests.conftest import ROOT
 from tests.test_config import composed
 from thinkgap.errors import ConfigError, StoreError
@@ -26,7 +25,7 @@ from thinkgap.store.records import read_records
 from thinkgap.store.run_folder import RunFolder
 
 ITEMS, EXCLUDED = 12, {"r0", "r1"}
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+TORCHRUN = ["torch.distributed.run", "--nproc-per-node", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +52,9 @@ def settings(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPat
     ]
 
 
-def launch(command: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user does: none of the variables that a launcher sets, one thread."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "LOCAL_", "RANK"))}
-    variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    return subprocess.run(
-        command, cwd=cwd, env=variables | environment, capture_output=True, text=True, timeout=300, check=False
-    )
+def environment(**further: str) -> dict[str, str]:
+    """As a user's, with one thread, and with the repository for processes that launchers start."""
+    return user_environment(OMP_NUM_THREADS="1", PYTHONPATH=os.pathsep.join([str(ROOT / "src"), str(ROOT)]), **further)
 
 
 def same(folder: Path, other: Path) -> bool:
@@ -77,7 +72,7 @@ def test_two_processes_of_torchrun_give_the_records_and_states_of_one(settings: 
     settings = [*settings, "evaluation.capture.enabled=true", "evaluation.verify=3"]
     one = run_native(composed(*settings, f"paths.cells_dir={tmp_path / 'one_cells'}"), tmp_path / "one")
     command = [*TORCHRUN, str(ROOT / "evaluate.py"), *settings, f"paths.cells_dir={tmp_path / 'two_cells'}"]
-    done = launch(command, tmp_path, RUN_ID="two")
+    done = run_command(*command, cwd=tmp_path, environment=environment(RUN_ID="two"))
     assert done.returncode == 0, done.stderr
     two = tmp_path / "outputs" / "evaluate" / "two"
     assert same(one.folder, two)
@@ -106,8 +101,8 @@ def test_lightning_launches_two_processes_for_one_item(settings: list[str], tmp_
     settings = [one for one in settings if not one.startswith("dataset")]
     settings += ["dataset=toy_facts", "dataset.limit=1", "evaluation.reuse=false"]
     one = run_native(composed(*settings), tmp_path / "one")
-    command = [sys.executable, str(ROOT / "evaluate.py"), *settings, "trainer=ddp", "trainer.accelerator=cpu"]
-    done = launch(command, tmp_path)
+    ddp = ["trainer=ddp", "trainer.accelerator=cpu"]
+    done = run_command("evaluate.py", *settings, *ddp, cwd=tmp_path, environment=environment())
     assert done.returncode == 0, done.stderr
     (two,) = (tmp_path / "outputs" / "evaluate").iterdir()
     assert same(one.folder, two)
@@ -118,10 +113,10 @@ def test_lightning_launches_two_processes_for_one_item(settings: list[str], tmp_
 def test_a_failing_process_ends_the_others_and_one_process_goes_on(settings: list[str], tmp_path: Path) -> None:
     settings = [*settings, "evaluation.reuse=false"]
     one = run_native(composed(*settings), tmp_path / "one")
-    script = ROOT / "tests" / "evaluation" / "failing_process.py"
+    script = "tests/evaluation/failing_process.py"
+    asked = [*settings, "trainer.devices=2", f"hydra.run.dir={tmp_path / 'killed'}"]
     before = time.monotonic()
-    command = [sys.executable, str(script), *settings, "trainer.devices=2", f"hydra.run.dir={tmp_path / 'killed'}"]
-    done = launch(command, tmp_path)
+    done = run_command(script, *asked, cwd=tmp_path, environment=environment())
     assert time.monotonic() - before < 120
     assert done.returncode != 0
     assert "process 1 fails here" in done.stderr

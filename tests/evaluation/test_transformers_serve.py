@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import signal
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.backends.served.loopback import free_port
+from tests.commands import Command
 from tests.evaluation.no_thinking_runs import ITEMS, items_file, settings, started
 from thinkgap.evaluation.judges import open_judge
 from thinkgap.schema import (
@@ -41,26 +40,23 @@ COUNTED = {"completion_tokens", "trace_tokens", "visible_tokens"}
 def base_url(smollm2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Root of the API of `transformers serve`, which reads the folder that a local run reads."""
     port = free_port()
-    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(smollm2_folder)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--dtype", "float32"]
-    log = tmp_path_factory.mktemp("log") / "serve.log"
-    with (
-        log.open("wb") as sink,
-        subprocess.Popen(command, stdout=sink, stderr=sink, env={**os.environ, "HF_HUB_OFFLINE": "1"}) as process,
-    ):
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while True:
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
-                        break
-                except (urllib.error.URLError, ConnectionError):
-                    time.sleep(0.25)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
+    options = [str(smollm2_folder), "--host", "127.0.0.1", "--port", str(port)]
+    options += ["--device", "cpu", "--dtype", "float32"]
+    server = Command("transformers.cli.transformers", "serve", *options, cwd=tmp_path_factory.mktemp("serve"))
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            assert server.runs, server.finished()
+            assert time.monotonic() < deadline, "the server does not answer"
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+                    break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.25)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.finished(60)
 
 
 @pytest.fixture

@@ -87,12 +87,12 @@ def test_algebra(equal: MathEquality, gold: str, answer: str, same: bool | None)
 
 
 def test_a_hung_comparison_is_killed_and_the_next_one_goes_on() -> None:
-    with MathEquality(seconds=4) as equal:
+    with MathEquality(seconds=2) as equal:
         assert equal("2k", "k+k") is True
         process = equal._idle.queue[0]._process
         start = time.monotonic()
         assert equal(*HANGS) is None
-        assert 4 <= time.monotonic() - start < 20
+        assert 2 <= time.monotonic() - start < 20
         with pytest.raises(ValueError, match="closed"):
             process.is_alive()  # pyright: ignore[reportOptionalMemberAccess]
         assert equal("3k", "k+2k") is True

@@ -166,16 +166,32 @@ def test_shared_items_are_left_out(linear: Linear, tmp_path: Path, caplog: pytes
     assert "2 of 5 select items were left out" in caplog.text
 
 
-@pytest.fixture
-def finished(linear: Linear, tmp_path: Path) -> Callable[..., Path]:
-    """`finished(name, *overrides)`: a finished evaluation with all states."""
+@pytest.fixture(scope="module")
+def evaluations() -> dict[tuple[str, ...], Path]:
+    """Folders of finished evaluations, by their settings."""
+    return {}
 
-    def made(name: str, *overrides: str, family: str = "llama") -> Path:
-        path = linear(family=family).model.path
-        defaults = ["model=local", f"model.path={path}", "dataset=toy_facts", "dataset.limit=12", "logger=none"]
-        defaults += ["trigger=let_me_think", "evaluation.capture.enabled=true", "evaluation.capture.embeddings=true"]
-        run_native(composed(*defaults, "evaluation.capture.final_norm=true", *overrides), tmp_path / name)
-        return tmp_path / name
+
+@pytest.fixture
+def finished(
+    linear: Linear, evaluations: dict[tuple[str, ...], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """`finished(*overrides)`: a finished evaluation with all states, one for all tests, which leave it as it is."""
+
+    def made(*overrides: str, family: str = "llama") -> Path:
+        key = (family, *overrides)
+        if key not in evaluations:
+            path = linear(family=family).model.path
+            defaults = ["model=local", f"model.path={path}", "dataset=toy_facts", "dataset.limit=12", "logger=none"]
+            defaults += [
+                "trigger=let_me_think",
+                "evaluation.capture.enabled=true",
+                "evaluation.capture.embeddings=true",
+            ]
+            folder = tmp_path_factory.mktemp("evaluations") / "run"
+            run_native(composed(*defaults, "evaluation.capture.final_norm=true", *overrides), folder)
+            evaluations[key] = folder
+        return evaluations[key]
 
     return made
 
@@ -188,7 +204,7 @@ def test_runs_by_hand_need_no_model(
     linear: Linear, finished: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = {
-        role: finished(role, f"dataset.split={split}")
+        role: finished(f"dataset.split={split}")
         for role, split in (("fit", "train"), ("select", "validation"), ("test", "test"))
     }
     no_model(monkeypatch)
@@ -212,7 +228,7 @@ def test_items_that_could_not_be_read_are_counted() -> None:
 
 
 def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
-    folder = finished("fit", "dataset.split=train", "dataset.limit=40", "evaluation.permutations=2")
+    folder = finished("dataset.split=train", "dataset.limit=40", "evaluation.permutations=2")
     captured = parts(linear(f"probe.fit_features={folder}", "probe.examples=null"))
     assert captured.fit.n_questions + captured.select.n_questions == 40
     assert captured.select.n_questions > 0
@@ -225,18 +241,18 @@ def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tm
 
 
 def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
-    fit = finished("fit", "dataset.split=train")
+    fit = finished("dataset.split=train")
     given = [f"probe.fit_features={fit}", "probe.examples=null"]
     with pytest.raises(StoreError, match=r"another model than model=qwen3 \(class: LlamaForCausalLM there"):
         parts(linear(*given, family="qwen3"))
-    other = finished("other", family="gemma3")
+    other = finished(family="gemma3")
     with pytest.raises(StoreError, match="was computed by another model than model=gemma3"):
         parts(linear(*given, f"probe.test_features={other}"))
     with pytest.raises(StoreError, match=r"has no condition reasoning \(it has direct, let_me_think\), and"):
         parts(linear(*given, "trigger=reasoning"))
     with pytest.raises(StoreError, match="prompt.instruction is '' in .* and 'Answer.' in"):
         parts(linear(*given, "prompt.instruction=Answer."))
-    few = finished("few", "evaluation.capture.layers=[0]", "evaluation.capture.embeddings=false")
+    few = finished("evaluation.capture.layers=[0]", "evaluation.capture.embeddings=false")
     with pytest.raises(StoreError, match=r"kept no state 'embeddings' \(it has layer_0, final_norm\); run that"):
         parts(linear(*given, f"probe.test_features={few}"))
     named = parts(linear(*given, f"probe.test_features={few}", "probe.states=[layer_0]"))
@@ -257,7 +273,7 @@ def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[...
 def test_further_conditions_of_a_run_are_left_out_with_a_note(
     linear: Linear, finished: Callable[..., Path], tmp_path: Path
 ) -> None:
-    fit = finished("fit", "dataset.split=train", "trigger=[let_me_think,reasoning]")
+    fit = finished("dataset.split=train", "trigger=[let_me_think,reasoning]")
     captured = parts(linear(f"probe.fit_features={fit}"))
     assert captured.fit.conditions == captured.test.conditions == ("direct", "let_me_think")
     assert any(note.startswith(f"Conditions reasoning of {fit} are not used") for note in captured.notes)
@@ -361,7 +377,7 @@ def test_the_same_parts_under_random_weights(
         return backend
 
     monkeypatch.setattr(probes.captures, "load_model", load_random)
-    fit = finished("fit", "dataset.split=train", "evaluation.controls=[options_only]")
+    fit = finished("dataset.split=train", "evaluation.controls=[options_only]")
     cfg = linear(f"probe.fit_features={fit}", "probe.examples=null", "probe.permutations=2")
     captured = parts(cfg)
     other = with_random_weights(cfg, captured, 5)
@@ -383,7 +399,7 @@ def test_the_same_parts_under_random_weights(
 def test_random_weights_of_another_model_than_a_given_run_are_refused(
     linear: Linear, finished: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = [f"probe.{role}_features={finished(role, f'dataset.split={split}')}"
+    given = [f"probe.{role}_features={finished(f'dataset.split={split}')}"
              for role, split in (("fit", "train"), ("select", "validation"), ("test", "test"))]  # fmt: skip
     cfg = linear(*given, "probe.examples=null", family="qwen3")
     load = probes.captures.load_model

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from safetensors import safe_open
 
+from tests.commands import run_command, user_environment
 from tests.conftest import ROOT
 from tests.tracking.wandb_file import read
 from thinkgap.store.records import read_records
 
 
-def train(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run `train.py` from another folder, without any W&B key."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
-    command = [sys.executable, str(ROOT / "train.py"), *arguments]
-    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, timeout=600, check=False)
-
-
 def test_the_users_own_command(tmp_path: Path) -> None:
     """`python train.py probe=lm_head_lora model=demo_vlm trigger=let_me_think`, with few items."""
-    done = train(
+    arguments = [
         "probe=lm_head_lora",
         "model=demo_vlm",
         "trigger=let_me_think",
@@ -33,7 +26,11 @@ def test_the_users_own_command(tmp_path: Path) -> None:
         "dataset.limit=20",
         "dataset.generation.size=200",
         f"hydra.run.dir={tmp_path / 'run'}",
-        cwd=tmp_path,
+    ]
+    # Python itself is started: libraries warn when they are first imported.
+    command = [sys.executable, str(ROOT / "train.py"), *arguments]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=user_environment(), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "%|" not in done.stderr + done.stdout, "no bars where there is no terminal"
@@ -64,7 +61,7 @@ def test_the_users_own_command(tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_message_and_a_status(tmp_path: Path) -> None:
-    done = train("probe=lm_head_lora", "probe.lora.rank=0", "logger=none", cwd=tmp_path)
+    done = run_command("train.py", "probe=lm_head_lora", "probe.lora.rank=0", "logger=none", cwd=tmp_path)
     assert done.returncode == 1
     assert "probe.lora.rank=0: must be at least 1" in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,8 @@ import probes
 import probes.fitting
 from probes.linear import run_linear
 from probes.predictions import STUDY, Probed, read_predictions
-from tests.conftest import ROOT
+from tests.backends.served.loopback import free_port
+from tests.commands import Command, user_environment
 from thinkgap.errors import ConfigError, StoreError
 from thinkgap.schema import TrainConfig
 from thinkgap.store.manifest import read_manifest
@@ -203,12 +201,21 @@ def test_settings_that_mean_nothing_are_refused(linear: Linear, tmp_path: Path, 
     assert message in str(refused.value)
 
 
+def as_torchrun(rank: int, port: int, folder: Path) -> dict[str, str]:
+    """The environment that torchrun gives one of two processes (`tests/evaluation` starts torchrun itself)."""
+    variables = user_environment(OMP_NUM_THREADS="1", RUN_ID="two", THINKGAP_CACHE=str(folder / "cache"))
+    variables |= {"THINKGAP_CELLS": str(folder / "cells"), "THINKGAP_CAPTURES": str(folder / "captures")}
+    variables |= {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0"}
+    variables |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return variables
+
+
 def test_two_processes_give_the_bytes_of_one(linear: Linear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extraction and heads are shared out by torchrun; every reported figure is the same, byte for byte."""
+    """Extraction and heads are shared out among torchrun's; every reported figure is the same, byte for byte."""
     # Cells of other tests come from other batches, which may differ in the last digit.
     monkeypatch.setenv("THINKGAP_CELLS", str(tmp_path / "own" / "cells"))
     monkeypatch.setenv("THINKGAP_CAPTURES", str(tmp_path / "own" / "captures"))
-    settings = [*QUICK, "dataset.limit=13", "probe.examples=13"]
+    settings, port = [*QUICK, "dataset.limit=13", "probe.examples=13"], free_port()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as each of the two has
     try:
@@ -216,18 +223,14 @@ def test_two_processes_give_the_bytes_of_one(linear: Linear, tmp_path: Path, mon
         run_linear(cfg, tmp_path / "one")
     finally:
         torch.set_num_threads(threads)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(ROOT / "train.py")]
-    command += ["model=local", f"model.path={cfg.model.path}", "dataset=toy_facts", "trigger=let_me_think"]
-    command += ["logger=none", "probe.select_examples=12", *settings]
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "LOCAL_", "RANK"))}
-    variables |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    variables |= {"RUN_ID": "two", "THINKGAP_CACHE": str(tmp_path / "cache")}
-    variables |= {"THINKGAP_CELLS": str(tmp_path / "cells"), "THINKGAP_CAPTURES": str(tmp_path / "captures")}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300, check=False
+    asked = ["model=local", f"model.path={cfg.model.path}", "dataset=toy_facts", "trigger=let_me_think"]
+    asked += ["logger=none", "probe.select_examples=12", *settings]
+    first, second = (
+        Command("train.py", *asked, cwd=tmp_path, environment=as_torchrun(rank, port, tmp_path)) for rank in (0, 1)
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("### Linear probes:") == 1, "one process talks"
+    done, other = first.finished(), second.finished()
+    assert (done.returncode, other.returncode) == (0, 0), done.stderr + other.stderr
+    assert (done.stdout + other.stdout).count("### Linear probes:") == 1, "one process talks"
     one, two = contents(tmp_path / "one"), contents(tmp_path / "outputs" / "train" / "two")
     for found in (one, two):
         del found["fingerprint.json"]  # it names the folder of the cells

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.models import TEXT
+from tests.models import TEXT, VOCABULARY
 from tests.scoring.generated import generate, split, stops_of, turned_head
 from tests.scoring.prompts import TRIGGERS, groups
 from thinkgap.errors import ModelError
@@ -35,7 +35,7 @@ def raw(length: int) -> PreparedPrompt:
     """A prompt of arbitrary tokens."""
     condition = Condition("direct", "trigger", Request.label)
     shown = Presentation(Item(f"n{length}", f"n{length}", "", ("a", "b"), 0, "mcq", "test"), (0, 1), ("A", "B"))
-    drawn = torch.randint(3, 20_000, (length,), generator=torch.Generator().manual_seed(length))
+    drawn = torch.randint(3, VOCABULARY, (length,), generator=torch.Generator().manual_seed(length))
     return PreparedPrompt(Prompt(shown, condition, "", tuple(drawn.tolist()), ((0,), (1,)), ()))
 
 
