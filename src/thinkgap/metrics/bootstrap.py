@@ -139,6 +139,16 @@ def bootstrap_weights(
     return Estimate(value, *_interval(value, np.concatenate(drawn), jackknife), n)
 
 
+def drawn_means(values: ArrayLike, groups: ArrayLike | None, draws: int = DRAWS, seed: int = 0) -> Array:
+    """The mean of each column of `values`, shape [n, m], in each draw of `bootstrap`, shape [draws, m].
+
+    For statistics over several samples, which take seeds of their own. The same arguments as `bootstrap_means`.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    sums = _resampled(_group_sums(np.column_stack([array, np.ones(len(array))]), groups, draws), draws, seed)
+    return sums[:, :-1] / sums[:, -1:]
+
+
 def bootstrap_quantile(
     features: ArrayLike,
     groups: ArrayLike | None,

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgap import metrics
-from thinkgap.errors import StoreError
-from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.figures import FIGURES, Figure, Rows, Values, numbers
+from thinkgap.nothinking.level_figures import (
+    RULES_NOTE,
+    bound_figures,
+    called,
+    column_of,
+    explicit_figure,
+    label_shares,
+    relevance_figures,
+    with_levels,
+)
 from thinkgap.nothinking.levels import EMPTY, EXPLICIT, TRACE_LABELS
 from thinkgap.nothinking.tables import averaged, sheet_by
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet, by_condition
@@ -24,19 +32,6 @@ if TYPE_CHECKING:
 
 LENGTHS = 10
 """Groups of equal size into which traces are divided by length."""
-_QREL = (
-    "QRel: mean cosine of problem and whole trace, unclipped; an empty trace counts as 0. Non-empty: over the "
-    "responses that have a trace. Cosines of different encoders are on different scales."
-)
-_EIR = (
-    "Explicit inference: share of the responses whose trace the judge calls explicit reasoning; an empty trace is "
-    "none. Responses without a label are left out, empty traces never, so then trust low and high, which count those "
-    "responses as none and as explicit."
-)
-_RULES = (
-    "Rules: a transparent judge of rules, without any model; it is not the study's EIR. docs/rules_judge.md has its "
-    "measured errors."
-)
 _LABELS = "Empty and the five labels are shares of the responses that have a label; their sum is 100 %."
 
 
@@ -61,20 +56,15 @@ def level_sheets(
     if not len(frame) or not (len(relevance) or len(judgements)):
         return []
     order = by_condition(modes, list(dict.fromkeys(frame["mode"])))
-    encoders, judges = sorted(set(relevance["encoder"])), sorted(set(judgements["judge"]))
-    joined = frame
-    for encoder in encoders:
-        joined = _joined(joined, relevance.loc[relevance["encoder"] == encoder, [*KEY, *_RELEVANCE]], encoder)
-    for judge in judges:
-        joined = _joined(joined, judgements.loc[judgements["judge"] == judge, [*KEY, *_JUDGED]], judge)
-    kinds = {judge: str(joined[_of("kind", judge)].iloc[0]) for judge in judges}
+    joined, encoders, kinds = with_levels(frame, relevance, judgements)
+    judges = list(kinds)
     side = [*(figure for figure in FIGURES if figure.column.name in ("accuracy", "etr_strict", "etr_prefix"))]
-    relevances = [figure for encoder in encoders for figure in _relevance(encoder)]
+    relevances = [figure for encoder in encoders for figure in relevance_figures(encoder)]
     side += [figure for figure in relevances if figure.column.name.startswith(("qrel_", "nonempty_qrel_"))]
     for judge in judges:
-        side.append(_explicit(judge, kinds[judge]))
-        if joined[_of("label", judge)].isna().to_numpy().any():
-            side += _bounds(judge, kinds[judge], f"_{judge}")
+        side.append(explicit_figure(judge, kinds[judge]))
+        if joined[column_of("label", judge)].isna().to_numpy().any():
+            side += bound_figures(judge, kinds[judge], f"_{judge}")
     rows = Rows.of(joined, side)
     found = [
         averaged("nothinking_levels", "ETR, QRel and judged inference", rows, ("space",), order, side),
@@ -90,91 +80,10 @@ def level_sheets(
     for judge in judges:
         labels = _labels(judge, kinds[judge])
         rows = Rows.of(joined, labels)
-        title = f"Labels of {_called(judge, kinds[judge])}"
+        title = f"Labels of {called(judge, kinds[judge])}"
         found.append(sheet_by(f"nothinking_judged_{judge}", title, rows, ("space",), order, labels))
         found.append(_lengths(joined, judge, kinds[judge]))
     return [sheet for sheet in found if sheet.rows]
-
-
-_RELEVANCE = ("empty", "cosine", "truncated", "chunk_mean", "chunk_max")
-_JUDGED = ("kind", "label", "verbatim", "shortened")
-
-
-def _joined(frame: pd.DataFrame, own: pd.DataFrame, source: str) -> pd.DataFrame:
-    """`frame` with the columns that one encoder or judge brings to each of its rows."""
-    named = own.rename(columns={name: _of(name, source) for name in own.columns})
-    found = frame.merge(named, on=list(KEY), validate="1:1")
-    if len(found) < len(frame):
-        raise StoreError(
-            f"{source} has read {len(found)} of {len(frame)} responses: the files of this run do not belong together; "
-            "make them again"
-        )
-    return found
-
-
-def _of(name: str, source: str) -> str:
-    """Column of the joined table: keys keep their name."""
-    return name if name in KEY else f"{name} of {source}"
-
-
-def _called(judge: str, kind: str) -> str:
-    return f"the rules judge {judge}" if kind == "rules" else f"the judge {judge}"
-
-
-def _relevance(encoder: str) -> list[Figure]:
-    def values(name: str, nonempty: bool) -> Callable[[pd.DataFrame], Values]:
-        def of(frame: pd.DataFrame) -> Values:
-            found = numbers(frame, _of(name, encoder))
-            return np.where(frame[_of("empty", encoder)].to_numpy(dtype=bool), np.nan, found) if nonempty else found
-
-        return of
-
-    none = "no response has a trace"
-    chunks = (
-        "Chunks: of traces longer than the encoder reads, the mean of the chunks' vectors (weighted by tokens) or "
-        "the chunk that is closest, instead of the beginning; over all responses. Truncated: of the responses with a "
-        "trace, those of which the encoder read only the beginning of the problem or the trace."
-    )
-    return [
-        Figure(Column(f"qrel_{encoder}", f"QRel {encoder}"), values("cosine", False), note=_QREL, kind="mean"),
-        Figure(
-            Column(f"nonempty_qrel_{encoder}", f"non-empty QRel {encoder}"),
-            values("cosine", True),
-            none,
-            _QREL,
-            kind="mean",
-        ),
-        Figure(Column(f"chunk_mean_{encoder}", "chunks, mean"), values("chunk_mean", False), note=chunks, kind="mean"),
-        Figure(Column(f"chunk_max_{encoder}", "chunks, closest"), values("chunk_max", False), note=chunks, kind="mean"),
-        Figure(Column(f"truncated_{encoder}", "truncated %", "percent"), values("truncated", True), none, chunks),
-    ]
-
-
-def _explicit(judge: str, kind: str) -> Figure:
-    rules = kind == "rules"
-    return Figure(
-        Column(f"explicit_{judge}", f"rules judge ({judge}) %" if rules else f"EIR {judge} %", "percent"),
-        _shares(judge, EXPLICIT),
-        "no response has a label",
-        f"{_EIR} {_RULES}" if rules else _EIR,
-    )
-
-
-def _bounds(judge: str, kind: str, suffix: str = "") -> list[Figure]:
-    """What the rate would be if all responses without a label were no inference, and if all were."""
-    note = _explicit(judge, kind).note
-    return [
-        Figure(Column(f"{name}{suffix}", f"{name} %", "percent"), _shares(judge, EXPLICIT, end), note=note)
-        for name, end in (("low", 0.0), ("high", 1.0))
-    ]
-
-
-def _shares(judge: str, label: str, unlabelled: float = np.nan) -> Callable[[pd.DataFrame], Values]:
-    def of(frame: pd.DataFrame) -> Values:
-        found = frame[_of("label", judge)]
-        return np.where(found.isna(), unlabelled, (found == label).astype(float))
-
-    return of
 
 
 def _labels(judge: str, kind: str) -> list[Figure]:
@@ -182,14 +91,14 @@ def _labels(judge: str, kind: str) -> list[Figure]:
         """Of the traces that were sent and have a label."""
 
         def of(frame: pd.DataFrame) -> Values:
-            label = frame[_of("label", judge)]
+            label = frame[column_of("label", judge)]
             counted = (label.notna() & (label != EMPTY)).to_numpy(dtype=bool)
-            return np.where(counted, numbers(frame, _of(name, judge)) == wanted, np.nan)
+            return np.where(counted, numbers(frame, column_of(name, judge)) == wanted, np.nan)
 
         return of
 
     none = "no response has a label"
-    head = _explicit(judge, kind)
+    head = explicit_figure(judge, kind)
     notes = (
         f"{_LABELS} Without a label: of all n, those that the judge gave none. Not verbatim, shortened: of the "
         "traces with a label, those whose evidence does not stand in the trace, and those of which the judge saw head "
@@ -197,14 +106,14 @@ def _labels(judge: str, kind: str) -> list[Figure]:
     )
     return [
         Figure(Column("explicit", "explicit %", "percent"), head.values, none, head.note),
-        *_bounds(judge, kind),
+        *bound_figures(judge, kind),
         *(
-            Figure(Column(label, f"{label.replace('_', ' ')} %", "percent"), _shares(judge, label), none, notes)
+            Figure(Column(label, f"{label.replace('_', ' ')} %", "percent"), label_shares(judge, label), none, notes)
             for label in (EMPTY, *(one for one in TRACE_LABELS if one != EXPLICIT))
         ),
         Figure(
             Column("unlabelled", "without a label %", "percent"),
-            lambda frame: frame[_of("label", judge)].isna().to_numpy(dtype=float),
+            lambda frame: frame[column_of("label", judge)].isna().to_numpy(dtype=float),
             none,
             notes,
         ),
@@ -219,8 +128,8 @@ def _lengths(frame: pd.DataFrame, judge: str, kind: str) -> Sheet:
     for model, places in sorted(frame.groupby("model", sort=False).indices.items()):
         part = frame.iloc[np.asarray(places)]
         words = part["trace_words"].to_numpy(dtype=np.int64)
-        there = np.flatnonzero((part[_of("label", judge)] != EMPTY).to_numpy(dtype=bool))
-        groups = Rows.of(part, [_explicit(judge, kind)])
+        there = np.flatnonzero((part[column_of("label", judge)] != EMPTY).to_numpy(dtype=bool))
+        groups = Rows.of(part, [explicit_figure(judge, kind)])
         # Sizes differ by one at most; equal lengths stay in their order.
         parts = np.array_split(there[np.argsort(words[there], kind="stable")], LENGTHS)
         for number, rows in enumerate((part for part in parts if len(part)), 1):
@@ -232,7 +141,7 @@ def _lengths(frame: pd.DataFrame, judge: str, kind: str) -> Sheet:
             found.append((str(model), str(number), int(words[rows].min()), int(words[rows].max()), len(rows), rate))
     return Sheet(
         f"nothinking_judged_lengths_{judge}",
-        f"Labels of {_called(judge, kind)} by length of the trace",
+        f"Labels of {called(judge, kind)} by length of the trace",
         (
             Column("model", "model", "text"),
             Column("decile", "tenth of the traces", "text"),
@@ -244,6 +153,6 @@ def _lengths(frame: pd.DataFrame, judge: str, kind: str) -> Sheet:
         tuple(found),
         (
             "Of the responses with a trace, from the shortest tenth to the longest; explicit: of those with a label.",
-            *([_RULES] if kind == "rules" else []),
+            *([RULES_NOTE] if kind == "rules" else []),
         ),
     )
