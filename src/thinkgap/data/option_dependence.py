@@ -42,20 +42,21 @@ def _pattern(name: str, words: str, dropped: str, kept: str, *, any_case: bool =
 PATTERNS = (
     _pattern(
         "which_of_following",
-        r"\b(?:which|what)\b(?:\s+\w+){0,2}\s+(?:of|from|among|in)\s+(?:(?:all|any)\s+of\s+)?(?:the\s+)?"
-        r"(?:\w+\s+){0,2}?(?:following|below|above)\b",
+        r"\b(?:which|who|whom|whose|where)\b(?:\s+\w+){0,2}\s+(?:of|from|among|amongst|in)\s+"
+        r"(?:(?:all|any)\s+of\s+)?(?:the\s+)?(?:\w+\s+){0,2}?(?:following|below|above|given|listed)\b",
         "Which of the following numbers is prime?",
-        "There are 25 cases, which hold 5 pens each. How many pens are there?",
+        "Consider the following data, which hold for 5 cells. How many are there?",
     ),
     _pattern(
         "which_following",
-        r"\b(?:which|what)\s+(?:of\s+)?following\b|\bthe\s+following\s+which\b|\bof\s+(?:the\s+)?following,",
+        r"\b(?:which|what)\s+(?:of\s+)?following\b|\bwhat\s+of\s+the\s+following\b|\bthe\s+following\s+which\b|"
+        r"(?:\A|[.?!]\s+|\n\s*)of\s+(?:the\s+)?following\b",
         "Of the following, which score is most likely his?",
         "What is the rank of the following matrix? A = [[1, 1], [1, 1]]",
     ),
     _pattern(
         "which_of_these",
-        r"(?<!in )(?<!at )(?<!for )\bwhich\b(?:\s+\w+)?\s+of\s+(?:these|those|them)\b|"
+        r"\bwhich\b(?:\s+\w+)?\s+of\s+(?:these|those|them)\b|"
         rf"\bwhich\b(?:\s+\w+)?\s+of\s+the\s+(?:\w+\s+){{0,2}}{_LISTED}\b",
         "Which of these could be the number of batteries?",
         "A theatre group has eight members, of which four are women. How many pairs of them are mixed?",
@@ -68,15 +69,16 @@ PATTERNS = (
     ),
     _pattern(
         "which_number",
-        rf"(?<!for )(?<!at )(?<!of )(?<!by )\b(?:which|what)\s+(?:\w+\s+)?{_KIND}\s+(?:best|{_IS.replace('is|are|was|were|', '')})\b|"
-        rf"(?<!for )(?<!at )(?<!of )(?<!by )\bwhich\s+(?:\w+\s+)?{_KIND}\s+(?!of\b|that\b|which\b)\w+",
+        rf"(?<!for )(?<!at )(?<!of )(?<!by )(?<!, )\bwhich\s+(?:one\s+|two\s+|other\s+|single\s+)?{_KIND}\s+"
+        r"(?!of\b|that\b|which\b|when\b)\w+|\bwhat\s+(?:number|value)s?\s+could\b",
         "Which number could be Kelly's number?",
         "For which value of n are there two groups of order n?",
     ),
     _pattern(
         "which_is_true",
-        r"\b(?:which|what)\s+(?:is|are|was|were)\s+(?:also\s+)?(?:not|true|false|correct|incorrect|untrue|the\s+(?:best|correct|incorrect|most\s+likely))\b|"
-        r"\b(?:is|are)\s+(?:not\s+)?(?:true|false|correct|incorrect)\s+(?:about|of|for|regarding|concerning)\b",
+        r"(?:\A|[.?!:;,]\s+|\n\s*)(?:(?:which|what)\s+(?:is|are|was|were)\s+(?:also\s+)?(?:not\s+)?"
+        r"(?:true|false|correct|incorrect|untrue)|which\s+(?:is|are)\s+the\s+(?:best|correct|incorrect|most\s+likely))\b|"
+        r"(?:\A|[.?!:;]\s+|\n\s*)which\s+(?:is|are)\s+not\b",
         "What is true about osmosis?",
         "How many of these sums are correct: 1 + 1 = 2, 2 + 2 = 5?",
     ),
@@ -108,17 +110,19 @@ PATTERNS = (
     ),
     _pattern(
         "capital_not",
-        r"\bEXCEPT\b|\bCANNOT\b|\bLEAST\b|\b(?:[Ii]s|[Aa]re|[Ww]as|[Ww]ere|[Dd]o|[Dd]oes|[Dd]id|[Cc]an|[Cc]ould|[Ww]ould|"
-        r"[Ww]ill|[Ss]hould|[Hh]as|[Hh]ave|[Mm]ay|which|that) NOT\b|\bNOT (?:true|correct|likely|a|an|the|be|part|included)\b",
+        r"\bEXCEPT\b|(?<!at )\bLEAST\b|\b(?:is|are|was|were|do|does|did|can|could|would|should) NOT\b\W*\Z|"
+        r"\b[Ww]hich\b[^.?!]*\b(?:CAN)?NOT\b|\bNOT (?:true|correct|likely|part|included)\b|"
+        r"\A[^?]*\b(?:is|are|was|were|do|does|can|could|would|should) NOT\b[^?]*\Z",
         "A mammal is NOT",
-        "How many inputs has a NOT gate, at least?",
+        "The chance of rain is 70%. What is the chance that it will NOT rain?",
         any_case=False,
     ),
     _pattern(
         "best_answer",
-        rf"\b(?:best|most\s+\w+|single|one)\s+(?:answer|option|choice|response|alternative|statement|description|completion|translation)\b",
+        r"(?<!next )\b(?:best|most\s+\w+|single)\s+(?:answer|option|choice|response|alternative|statement|description|"
+        r"completion|translation)\b|\bone\s+(?:answer|option)\b",
         "Give the best answer: water is",
-        "Find the exact answer: 110 + 70",
+        "Her next best alternative pays 20. What does she lose?",
     ),
     _pattern(
         "choose",
@@ -144,16 +148,16 @@ PATTERNS = (
     ),
     _pattern(
         "closest_to",
-        r"\b(?:closest|nearest|equivalent)\s+(?:to|in\s+\w+\s+to)\W*\Z|\bbest\s+(?:estimate|approximation|approximated|estimated|described|explained|"
-        r"characteri[sz]ed|defined|represented|summari[sz]ed)\b",
+        r"\b(?:closest|nearest|equivalent)\s+(?:to|in\s+\w+\s+to)\W*\Z|\bbest\s+(?:estimate|approximation|approximated|estimated)\b",
         "The period of the pendulum is closest to",
         "Which point of the line is closest to the origin?",
     ),
     _pattern(
         "an_example",
-        r"\b(?:is|are|be|as|of|which|what)\s+(?:\w+\s+){0,2}examples?\s+of\b|\A\s*(?:an?|one|the\s+best)\s+(?:\w+\s+)?example\s+of\b",
+        r"\A\s*(?:(?:an?|one|the)\s+)?(?:\w+\s+)?examples?\s+of\b|"
+        r"\b(?:which|what)\s+(?:is|are|would\s+be)\s+(?:\w+\s+){0,2}examples?\s+of\b",
         "An example of a prime number is",
-        "For example, 6 = 1 + 2 + 3. What is the next perfect number?",
+        "Two gases mix of themselves. This is an example of which process?",
     ),
     _pattern(
         "numbered_statements",
