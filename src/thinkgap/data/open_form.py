@@ -1,6 +1,6 @@
 """Multiple-choice items as open questions: the options are taken away, and the answer is given in full.
 
-Only questions that stand without their options can be asked so. Knows no prompt and no model.
+Only questions that stand without their options can be asked so (`data.option_dependence`). Knows no prompt and no model.
 """
 
 from __future__ import annotations
@@ -9,30 +9,37 @@ import re
 from dataclasses import replace
 
 from thinkgap.data.checks import PLACEHOLDER
+from thinkgap.data.option_dependence import needs_options, without_tail
 from thinkgap.data.referring import referring
 from thinkgap.presentation_names import OPEN_NUMERIC, OPEN_TEXT
+from thinkgap.responses.normalise import normalise
+from thinkgap.responses.rational import rational
 from thinkgap.types import Item, Presentation
 
-_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:/\d+)?%?")
+_PLAIN = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+_NUMBER = re.compile(rf"[+-]? ?{_PLAIN}(?: ?/ ?\d+)?(?: ?%)?", re.ASCII)
 
 
 def open_numeric(item: Item) -> Presentation | str:
-    """The item as an open question whose answer is a number, or why it cannot be asked so."""
+    """The item as an open question whose answer is a number, or why it cannot be asked so (inertia study, table I.5)."""
     found = _opened(item, OPEN_NUMERIC)
-    if isinstance(found, Presentation) and not _is_number(found.item.answer):
+    if isinstance(found, Presentation) and not is_plain_number(found.item.answer):
         return "its right option is no plain number"
     return found
 
 
 def open_text(item: Item) -> Presentation | str:
-    """The item as an open question, or why it cannot be asked so."""
+    """The item as an open question, whatever its right option says, or why it cannot be asked so (not in the study)."""
     return _opened(item, OPEN_TEXT)
 
 
-def needs_options(question: str) -> str:
-    """The words by which a question depends on its options; empty if there are none."""
-    found = re.search(r"which (?:one )?of (?:the following|these)|the following", question, re.IGNORECASE)
-    return found.group() if found else ""
+def is_plain_number(text: str) -> bool:
+    """Whether a text is a number and nothing else: sign, thousands commas, decimals, a/b, percent.
+
+    Words (`twelve`), units (`3 cm`, `$5`), ranges (`2-3`), mixed numbers, LaTeX and powers of ten (`1e3`) are not.
+    """
+    plain = normalise(text).strip()
+    return _NUMBER.fullmatch(plain) is not None and rational(plain) is not None
 
 
 def _opened(item: Item, name: str) -> Presentation | str:
@@ -42,12 +49,9 @@ def _opened(item: Item, name: str) -> Presentation | str:
         return "its options are images"
     if item.gold in referring(item.choices):
         return "its right option refers to other options"
-    if words := needs_options(item.question):
-        return f"its question depends on the options ({words!r})"
-    opened = replace(item, choices=(), gold=None, answer_space="open", answer=item.choices[item.gold])
+    question = without_tail(item.question)
+    if pattern := needs_options(question):
+        return f"its question depends on the options ({pattern})"
+    answer = item.choices[item.gold]
+    opened = replace(item, question=question, choices=(), gold=None, answer_space="open", answer=answer)
     return Presentation(opened, (), (), name)
-
-
-def _is_number(text: str) -> bool:
-    plain = text.strip()
-    return any(character.isdigit() for character in plain) and _NUMBER.fullmatch(plain) is not None

@@ -14,7 +14,8 @@ from dataclasses import replace
 from thinkgap.data.checks import PLACEHOLDER
 from thinkgap.data.referring import referring
 from thinkgap.presentation_names import NEGATIVE, POSITIVE
-from thinkgap.responses.rational import rational
+from thinkgap.responses.rational import unwrapped
+from thinkgap.responses.same_value import same_number
 from thinkgap.schema import Negative
 from thinkgap.types import Item, Presentation
 
@@ -32,8 +33,8 @@ def verification(item: Item, negative: Negative, seed: int, ranking: Sequence[in
     Args:
         item: the item.
         negative: which wrong option the negative proposes.
-        seed: of `Negative.random`; the draw depends on it and the item's id alone.
-        ranking: contents from the likeliest to the least likely one, for `Negative.hardest`.
+        seed: of `Negative.random`; the draw depends on it and the item's texts alone, so not on the order of rows.
+        ranking: contents from the likeliest to the least likely one, for `Negative.hardest`; empty if not known.
 
     Returns:
         Two presentations; or a reason: no options, options that are images, a right option that refers to others, or no
@@ -55,29 +56,35 @@ def verification(item: Item, negative: Negative, seed: int, ranking: Sequence[in
     ]
     if not candidates:
         return "no wrong option stands for itself and differs from the right one"
-    chosen = _chosen(item, candidates, negative, seed, ranking)
-    if chosen is None:
+    if negative is Negative.hardest and not ranking:
         return "the earlier run has no reading of it"
+    if negative is Negative.hardest and sorted(ranking) != list(range(len(item.choices))):
+        return "the earlier run shows it with another number of options"
+    chosen = _chosen(item, candidates, negative, seed, ranking)
     return [_proposal(item, item.gold, POSITIVE), _proposal(item, chosen, NEGATIVE)]
 
 
 def same_value(one: str, other: str) -> bool:
-    """Whether two options say the same: equal text apart from case and blanks, or equal numbers (1/2, 0.5, 50%)."""
-    if " ".join(one.split()).casefold() == " ".join(other.split()).casefold():
-        return True
-    value = rational(one)
-    return value is not None and value == rational(other)
+    """Whether two options say the same: the same number (1/2, 0.5, 50%), or the same text but for case and blanks.
+
+    Numbers in words are texts, so that `twelve` is not 12; so are `Aa` and `AA`, which differ in case alone and are
+    taken for the same.
+    """
+    return (
+        unwrapped(one).casefold() == unwrapped(other).casefold()
+        or "".join(one.split()).casefold() == "".join(other.split()).casefold()
+        or same_number(one, other) is True
+    )
 
 
-def _chosen(item: Item, candidates: Sequence[int], negative: Negative, seed: int, ranking: Sequence[int]) -> int | None:
+def _chosen(item: Item, candidates: Sequence[int], negative: Negative, seed: int, ranking: Sequence[int]) -> int:
     if negative is Negative.first:
         return candidates[0]
     if negative is Negative.hardest:
-        return next((content for content in ranking if content in candidates), None)
-    return min(
-        candidates,
-        key=lambda content: hashlib.sha256(f"{seed}\0{item.id}\0negative\0{content}".encode()).digest(),
-    )
+        return next(content for content in ranking if content in candidates)
+    # By texts, not by id or index: the id of some sets is the row's number, and rows and options can be reordered.
+    asked = f"{seed}\0{item.context}\0{item.question}\0negative\0"
+    return min(candidates, key=lambda content: hashlib.sha256(f"{asked}{item.choices[content]}".encode()).digest())
 
 
 def _proposal(item: Item, content: int, name: str) -> Presentation:

@@ -1,0 +1,189 @@
+r"""Questions that cannot be asked without their options, by their words: "which of the following", "EXCEPT", ...
+
+A closed table of patterns for English, each with a question that it takes and one that it must leave alone. Precision
+and recall are both bounded by what words show; `docs/answer_spaces.md` has the table, and counts on MMLU and MMLU-Pro.
+The inertia study drops such questions by 17 patterns that it does not publish; these are our own. Knows no item.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LISTED = (
+    r"(?:answers?|options?|choices?|alternatives?|statements?|sentences?|propositions?|assertions?|claims?|responses?)"
+)
+_KIND = (
+    r"(?:number|value|expression|equation|inequality|fraction|ratio|pair|set|list|sequence|series|order|arrangement|"
+    r"combination|graph|diagram|table|chart|figure|formula|coefficient|score|description|phrase|term|word|item|example|"
+    r"pattern|list)s?"
+)
+_IS = r"(?:is|are|was|were|would|will|can|cannot|could|may|might|must|should|does|do|did|has|have|had)"
+_NOT_LISTED = r"(?!\s*(?:\w+\s+){0,3}:\s*\S)"
+"""What is listed after a colon is in the question, so that it stands without the options."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Words by which a question depends on its options."""
+
+    name: str
+    words: re.Pattern[str]
+    dropped: str
+    """A question that has the words."""
+    kept: str
+    """A question that resembles it and stands for itself."""
+
+
+def _pattern(name: str, words: str, dropped: str, kept: str, *, any_case: bool = True) -> Pattern:
+    return Pattern(name, re.compile(words, re.IGNORECASE if any_case else 0), dropped, kept)
+
+
+PATTERNS = (
+    _pattern(
+        "which_of_following",
+        r"\b(?:which|who|whom|whose|where)\b(?:\s+\w+){0,2}\s+(?:of|from|among|amongst|in)\s+"
+        r"(?:(?:all|any)\s+of\s+)?(?:the\s+)?(?:\w+\s+){0,2}?(?:following|below|above|given|listed)\b",
+        "Which of the following numbers is prime?",
+        "Consider the following data, which hold for 5 cells. How many are there?",
+    ),
+    _pattern(
+        "which_following",
+        r"\b(?:which|what)\s+(?:of\s+)?following\b|\bwhat\s+of\s+the\s+following\b|\bthe\s+following\s+which\b|"
+        r"(?:\A|[.?!]\s+|\n\s*)of\s+(?:the\s+)?following\b",
+        "Of the following, which score is most likely his?",
+        "What is the rank of the following matrix? A = [[1, 1], [1, 1]]",
+    ),
+    _pattern(
+        "which_of_these",
+        r"\bwhich\b(?:\s+\w+)?\s+of\s+(?:these|those|them)\b|"
+        rf"\bwhich\b(?:\s+\w+)?\s+of\s+the\s+(?:\w+\s+){{0,2}}{_LISTED}\b",
+        "Which of these could be the number of batteries?",
+        "A theatre group has eight members, of which four are women. How many pairs of them are mixed?",
+    ),
+    _pattern(
+        "which_statement",
+        rf"(?<!for )(?<!of )(?<!by )\bwhich\s+(?:\w+\s+)?{_LISTED}\b",
+        "Which statement about enzymes is true?",
+        "In which state does a gas fill its vessel?",
+    ),
+    _pattern(
+        "which_number",
+        rf"(?<!for )(?<!at )(?<!of )(?<!by )(?<!, )\bwhich\s+(?:one\s+|two\s+|other\s+|single\s+)?{_KIND}\s+"
+        r"(?!of\b|that\b|which\b|when\b)\w+|\bwhat\s+(?:number|value)s?\s+could\b",
+        "Which number could be Kelly's number?",
+        "For which value of n are there two groups of order n?",
+    ),
+    _pattern(
+        "which_is_true",
+        r"(?:\A|[.?!:;,]\s+|\n\s*)(?:(?:which|what)\s+(?:is|are|was|were)\s+(?:also\s+)?(?:not\s+)?"
+        r"(?:true|false|correct|incorrect|untrue)|which\s+(?:is|are)\s+the\s+(?:best|correct|incorrect|most\s+likely))\b|"
+        r"(?:\A|[.?!:;]\s+|\n\s*)which\s+(?:is|are)\s+not\b",
+        "What is true about osmosis?",
+        "How many of these sums are correct: 1 + 1 = 2, 2 + 2 = 5?",
+    ),
+    _pattern(
+        "following_is_true",
+        rf"\bfollowing(?:\s+\w+){{0,4}}\s+{_IS}\s+(?:\w+\s+)?(?:true|false|correct|incorrect|wrong|accurate|valid|invalid|likely|examples?)\b",
+        "Each of the following is true of cells but one:",
+        "The following are scores: 1, 2, 3. What is their mean?",
+    ),
+    _pattern(
+        "of_the_following",
+        r"\b(?:all|any|each|one|none|neither|either|both|some|most|two|three|four)\s+(?:of\s+)?the\s+following"
+        rf"(?=\s*[.,:;?!_)]*\s*\Z|\s+(?:{_IS[3:-1]}|{_LISTED[3:-1]}|except|but)\b){_NOT_LISTED}",
+        "Cells contain all of the following except",
+        "Find the probability that at least one of the following events occurs. Event A: a head. Event B: a six.",
+    ),
+    _pattern(
+        "among_the_following",
+        r"\b(?:among|amongst|from|between|of|in|by|to|with|is|are|be|include|includes|the|do|does)\s+(?:all\s+)?the\s+following"
+        rf"(?:\s+{_LISTED})?\s*[.,:;?!_)]*\s*\Z",
+        "The smallest prime is among the following:",
+        "Find the least distance among the following words: 000, 101, 011",
+    ),
+    _pattern(
+        "except",
+        r"\bexcept(?:\s+(?:for|that|in|when|by|to))?\W*\Z|\ball\b[^.?!]{0,80}\bexcept\b(?![^.?!]*[.?!]\s*\S)\W*\Z",
+        "All of these are primes except:",
+        "All faces of a cube except one are painted. How many are painted?",
+    ),
+    _pattern(
+        "capital_not",
+        r"\bEXCEPT\b|(?<!at )\bLEAST\b|\b(?:is|are|was|were|do|does|did|can|could|would|should) NOT\b\W*\Z|"
+        r"\b[Ww]hich\b[^.?!]*\b(?:CAN)?NOT\b|\bNOT (?:true|correct|likely|part|included)\b|"
+        r"\A[^?]*\b(?:is|are|was|were|do|does|can|could|would|should) NOT\b[^?]*\Z",
+        "A mammal is NOT",
+        "The chance of rain is 70%. What is the chance that it will NOT rain?",
+        any_case=False,
+    ),
+    _pattern(
+        "best_answer",
+        r"(?<!next )\b(?:best|most\s+\w+|single)\s+(?:answer|option|choice|response|alternative|statement|description|"
+        r"completion|translation)\b|\bone\s+(?:answer|option)\b",
+        "Give the best answer: water is",
+        "Her next best alternative pays 20. What does she lose?",
+    ),
+    _pattern(
+        "choose",
+        r"(?:\A|[.?!:;,(\n]\s*|\bplease\s+|\band\s+|\bto\s+)(?:choose|select|pick|tick|mark|circle|identify|indicate)\s+(?:the|one|an?|all|any|from|which|among)\b"
+        r"(?=[^.?!]*\b(?:answers?|options?|choices?|alternatives?|statements?|responses?|descriptions?|translations?|correct|incorrect|"
+        r"false|true|best|most|least|appl(?:y|ies)|following)\b)",
+        "Select the best translation: no artefacts are people.",
+        "Choose a white square at random. What is the chance that it is the first?",
+    ),
+    _pattern(
+        "options_named",
+        r"\b(?:these|those|given|listed|following|answer|four|five|above|below)\s+(?:answers|options|choices|alternatives)\b|"
+        r"\b(?:options|choices|alternatives|answers)\s+(?:are\s+)?(?:given|listed|provided|shown|offered|above|below)\b|"
+        r"\b(?:listed|given|named)\s+below\W*\Z",
+        "The largest of the given choices is",
+        "What is the price of the call option given above its strike?",
+    ),
+    _pattern(
+        "these_alone",
+        r"\b(?:all|any|each|one|none|neither|either|both|some)\s+of\s+(?:these|those)(?=\s*[.,:;?!_)]*\s*\Z|\s+(?:except|but)\b)",
+        "The cell makes all of these:",
+        "All of these books cost 5 dollars. How much do 3 cost?",
+    ),
+    _pattern(
+        "closest_to",
+        r"\b(?:closest|nearest|equivalent)\s+(?:to|in\s+\w+\s+to)\W*\Z|\bbest\s+(?:estimate|approximation|approximated|estimated)\b",
+        "The period of the pendulum is closest to",
+        "Which point of the line is closest to the origin?",
+    ),
+    _pattern(
+        "an_example",
+        r"\A\s*(?:(?:an?|one|the)\s+)?(?:\w+\s+)?examples?\s+of\b|"
+        r"\b(?:which|what)\s+(?:is|are|would\s+be)\s+(?:\w+\s+){0,2}examples?\s+of\b",
+        "An example of a prime number is",
+        "Two gases mix of themselves. This is an example of which process?",
+    ),
+    _pattern(
+        "numbered_statements",
+        r"\A\s*(?:statement|scenario|argument)\s+(?:1|I)\b",
+        "Statement 1 | Every ring is a field. Statement 2 | Every field is a ring.",
+        "The statement 1 + 1 = 3 has how many plus signs?",
+    ),
+)
+"""By what is tried first; a question is dropped for the first that it has."""
+
+_TAIL = re.compile(
+    r"(?:(?<=[.?!:;)\n])|(?<=[.?!:;)]\s))\s*\(?(?:please\s+)?(?:choose|select|pick|mark|tick|circle)\s+"
+    r"(?:only\s+|just\s+)?(?:one|a|an|1|your)(?:\s+(?:single|correct|right|best))?"
+    r"(?:\s+(?:answer|option|choice|alternative|response))?"
+    r"(?:\s+(?:from|of|among|out\s+of)(?:\s+the)?\s+(?:following|options|choices|answers|list)"
+    r"(?:\s+(?:options|choices|answers|below|given))?)?\s*[.:)]*\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def needs_options(question: str) -> str:
+    """Name of the first pattern by which a question depends on its options; empty if it has none of them."""
+    return next((one.name for one in PATTERNS if one.words.search(question)), "")
+
+
+def without_tail(question: str) -> str:
+    """`question` without a last sentence that only asks to choose: "Choose one answer from the following:"."""
+    left = _TAIL.sub("", question).rstrip()
+    return left if left and left != question.rstrip() else question
