@@ -113,6 +113,7 @@ def test_a_run_leaves_responses_tables_and_a_note_on_what_was_not_asked(
                 "parts": ("c", "Which number is the largest?", "x", "y", "z"),
                 "subject": "s",
                 "area": "a",
+                "contents": (0, 1, 2),
             },
         ),
         (

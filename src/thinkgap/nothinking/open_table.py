@@ -79,7 +79,9 @@ def _sheet(variants: Variants, name: str, title: str, note: str) -> Sheet | None
 
 def _forms(variants: Variants, rows: Places) -> tuple[Cell, ...]:
     frame, groups = variants.rows.frame, variants.rows.group[rows]
-    answers, golds = frame["answer"].to_numpy(dtype=object)[rows], frame["gold"].to_numpy(dtype=object)[rows]
+    # A missing answer is None or NaN, as pandas likes.
+    answers = [one if isinstance(one, str) else None for one in frame["answer"].to_numpy(dtype=object)[rows]]
+    golds = frame["gold"].to_numpy(dtype=object)[rows]
 
     def rate(values: list[bool]) -> Cell:
         shares: Values = np.array(values, dtype=np.float64)

@@ -19,8 +19,13 @@ from thinkgap.nothinking.comprehension_table import comprehension_sheet
 from thinkgap.nothinking.encoder_tables import balanced_sensitivity_sheets, encoder_sensitivity_sheets
 from thinkgap.nothinking.level_tables import level_sheets
 from thinkgap.nothinking.levels import read_judgements, read_relevance
+from thinkgap.nothinking.open_table import open_sheets
+from thinkgap.nothinking.staircase import staircase_sheet
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
+from thinkgap.nothinking.surface_table import surface_sheet
 from thinkgap.nothinking.tables import response_sheets
+from thinkgap.nothinking.variants import Variants
+from thinkgap.nothinking.verification_table import verification_sheet
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.readouts.sheet import Sheet, sheet_markdown
 from thinkgap.store.manifest import read_manifest
@@ -28,7 +33,10 @@ from thinkgap.store.manifest import read_manifest
 if TYPE_CHECKING:
     import pandas as pd
 
-PRINTED = ("nothinking", "nothinking_outcomes", "nothinking_spaces", "nothinking_levels", "nothinking_comprehension")
+PRINTED = (
+    *("nothinking", "nothinking_outcomes", "nothinking_spaces", "nothinking_levels", "nothinking_comprehension"),
+    *("surface", "verification", "open_numeric", "open_text", "staircase"),
+)
 """Sheets that a run prints; all are in its folder."""
 
 
@@ -44,9 +52,28 @@ def nothinking_sheets(folder: Path) -> list[Sheet]:
     frame = as_given(everything)
     sheets = [*response_sheets(frame, modes), *audit_sheets(frame)]
     sheets += further_sheets(folder, frame, modes)
+    sheets += variant_sheets(folder, everything, modes)
     if (file := folder / COMPREHENSION_FILE).exists():
         sheets.append(comprehension_sheet(read_exchanges(file), frame, modes))
     return sheets
+
+
+def variant_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> list[Sheet]:
+    """Tables of items that are shown in several ways, and the staircase over answer spaces.
+
+    Args:
+        folder: of the run.
+        frame: rows of its `responses.parquet`, of all presentations.
+        modes: in their order.
+
+    Raises:
+        StoreError: files that are damaged, or do not belong together.
+    """
+    if not len(frame):
+        return []
+    variants = Variants.of(frame, read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas(), modes)
+    found = [surface_sheet(variants), verification_sheet(variants), *open_sheets(variants), staircase_sheet(variants)]
+    return [sheet for sheet in found if sheet is not None]
 
 
 def as_given(frame: pd.DataFrame) -> pd.DataFrame:

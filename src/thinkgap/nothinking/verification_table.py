@@ -89,4 +89,4 @@ def _proposals(variants: Variants, yes: Places, no: Places) -> tuple[Cell, ...]:
 
 def _says(answer: object) -> int:
     """+1 for yes, -1 for no, 0 for no answer."""
-    return {"yes": 1, "no": -1}.get(str(answer).lower(), 0) if answer is not None else 0
+    return {"yes": 1, "no": -1}.get(answer.lower(), 0) if isinstance(answer, str) else 0
