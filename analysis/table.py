@@ -36,17 +36,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME",
         help="one further table instead, as CSV: permutation, vocabulary, layers, answer_first, ...",
     )
+    parser.add_argument(
+        "--by",
+        metavar="FIELDS",
+        help="figures by fields of the items too, such as subject,k or level,type (any field of items.parquet)",
+    )
     options = parser.parse_args(arguments)
+    by = None if options.by is None else [name.strip() for name in options.by.split(",") if name.strip()]
     rows: list[Row] = []
     failed = False
     for place, folder in enumerate(options.folders):
         try:
             if options.sheet:
-                rows += [{"run": folder, **row} for row in _sheet(folder, options.sheet)]
+                rows += [{"run": folder, **row} for row in _sheet(folder, options.sheet, by)]
             elif options.csv:
                 rows += [{"run": folder, **row} for row in _conditions(folder)]
             else:
-                text = _text(folder)
+                text = _text(folder, by)
                 heading = f"{folder}\n\n" if len(options.folders) > 1 else ""
                 print(("\n" if place else "") + heading + text, end="")
         except ThinkgapError as error:
@@ -57,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _text(folder: str) -> str:
+def _text(folder: str, by: Sequence[str] | None) -> str:
     if _has_responses(folder):
-        return nothinking_text(Path(folder), nothinking_sheets(Path(folder)))
+        return nothinking_text(Path(folder), nothinking_sheets(Path(folder), by))
     if not _has_probes(folder):
-        return report_text(folder)
+        return report_text(folder, by)
     # Probes import torch, which evaluations need not wait for.
     from probes.tables import report_markdown, report_of_probes
 
@@ -76,18 +82,18 @@ def _conditions(folder: str) -> list[Row]:
     return [row for table in tables_of_run(folder) for row in to_dicts(table)]
 
 
-def _sheet(folder: str, name: str) -> list[Row]:
-    sheets = {sheet.name: sheet for sheet in _sheets(folder)}
+def _sheet(folder: str, name: str, by: Sequence[str] | None = None) -> list[Row]:
+    sheets = {sheet.name: sheet for sheet in _sheets(folder, by)}
     if name not in sheets:
         raise StoreError(f"{folder} has no table {name!r}; it has {', '.join(sheets)}")
     return sheet_dicts(sheets[name])
 
 
-def _sheets(folder: str) -> Sequence[Sheet]:
+def _sheets(folder: str, by: Sequence[str] | None) -> Sequence[Sheet]:
     if _has_responses(folder):
-        return nothinking_sheets(Path(folder))
+        return nothinking_sheets(Path(folder), by)
     if not _has_probes(folder):
-        return report_of_run(folder).sheets
+        return report_of_run(folder, by).sheets
     from probes.tables import report_of_probes
 
     return report_of_probes(Path(folder)).sheets

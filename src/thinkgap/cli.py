@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from thinkgap.cli_several import SEVERAL, several
+from thinkgap.cli_several import SEVERAL, of_experiment, several
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
 from thinkgap.printable import printable
 
@@ -52,6 +52,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
             if argument.startswith(f"{group}."):
                 _check_key(argument.partition("=")[0], schema)
         arguments = several(arguments, group, {file.stem for file in (conf / group).glob("*.yaml")})
+    arguments = of_experiment(arguments, conf)
     for argument in arguments:
         if value_follows or argument.startswith("-") or "=" not in argument:
             prepared.append(argument)

@@ -6,6 +6,7 @@ nothing heavy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from thinkgap.errors import ConfigError
 
 SEVERAL: Mapping[str, str] = {"dataset": "datasets", "encoder": "encoders", "judge": "judges"}
 """Group -> setting that holds several of its options by name."""
+_OF_EXPERIMENT = re.compile(r"^\s*- /dataset@datasets\.(\w+):", re.MULTILINE)
+"""How a file of `conf/experiment` names one of its data sets."""
 
 
 def several(arguments: Sequence[str], group: str, options: Collection[str]) -> list[str]:
@@ -41,19 +44,50 @@ def several(arguments: Sequence[str], group: str, options: Collection[str]) -> l
         raise ConfigError(f"{named[-1]}: name each {'data set' if group == 'dataset' else group} once")
     if "none" in names:
         raise ConfigError(f"{named[-1]}: none stands alone")
-    own = f"{group}."
-    kept = [argument for argument in arguments if argument not in named and not argument.startswith(own)]
-    common = [argument.removeprefix(own) for argument in arguments if argument.startswith(own)]
+    common = [argument for argument in arguments if argument.startswith(f"{group}.")]
+    kept = [argument for argument in arguments if argument not in named and argument not in common]
     # The first one is also `dataset`, which titles and folders are named after.
     spelled = [f"{group}={names[0]}", *(f"+{group}@{SEVERAL[group]}.{name}={name}" for name in names)]
-    for setting in common:
-        key, _, value = setting.partition("=")
-        spelled += [
-            f"{SEVERAL[group]}.{name}.{key}={_part(value, name) if (group, key) == ('dataset', 'path') else value}"
-            for name in names
-        ]
+    spelled += [one for name in names for one in _spelled(group, name, common)]
     # In front: argparse takes no overrides behind a flag.
     return [*spelled, *kept]
+
+
+def of_experiment(arguments: Sequence[str], conf: Path) -> list[str]:
+    """Arguments in which what is said of `dataset.KEY` reaches every data set of an experiment that has several.
+
+    A data set that is named beside the experiment takes the place of all of them.
+
+    Args:
+        arguments: of the command line.
+        conf: folder of the options.
+
+    Raises:
+        ConfigError: a path without a part for one data set.
+    """
+    chosen = [one.partition("=")[2] for one in arguments if one.startswith("experiment=")]
+    file = conf / "experiment" / f"{chosen[-1]}.yaml" if chosen else None
+    if file is None or not file.is_file():
+        return list(arguments)
+    names = _OF_EXPERIMENT.findall(file.read_text(encoding="utf-8"))
+    if not names:
+        return list(arguments)
+    if any(argument.startswith("dataset=") for argument in arguments):
+        # In front: argparse takes no overrides behind a flag.
+        return ["~datasets", *arguments]
+    own = [argument for argument in arguments if argument.startswith("dataset.")]
+    kept = [argument for argument in arguments if argument not in own]
+    return [*(one for name in names for one in _spelled("dataset", name, own)), *kept]
+
+
+def _spelled(group: str, name: str, common: Sequence[str]) -> list[str]:
+    """`GROUP.KEY=VALUE` for one option of several."""
+    found = []
+    for setting in common:
+        key, _, value = setting.removeprefix(f"{group}.").partition("=")
+        part = _part(value, name) if (group, key) == ("dataset", "path") else value
+        found.append(f"{SEVERAL[group]}.{name}.{key}={part}")
+    return found
 
 
 def _part(path: str, name: str) -> str:

@@ -24,6 +24,7 @@ from thinkgap.printable import printable
 from thinkgap.prompts.assemble import inertia_lines
 from thinkgap.responses.boxes import ends_in_open_box
 from thinkgap.schema import EvaluateConfig
+from thinkgap.store.item_fields import check_fields
 from thinkgap.types import Answered, Condition, Presentation, Question, Response
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ def load_datasets(cfg: EvaluateConfig) -> dict[str, LoadedDataset]:
     loaded = {name: load_items(cfg, one) for name, one in (cfg.datasets or {cfg.dataset.name: cfg.dataset}).items()}
     for one in loaded.values():
         tell_rows(one)
+    check_fields(cfg.evaluation.by, [item for one in loaded.values() for item in one.items])
     return loaded
 
 

@@ -72,4 +72,5 @@ def report_settings(cfg: EvaluateConfig, prepared: Prepared) -> dict[str, Any]:
         "reasoning_ids": [] if reasoning is None else list(reasoning.all),
         "strict_ids": [] if reasoning is None else list(reasoning.strict),
         "cue": asked.generation.cue,
+        "by": list(asked.by),
     }

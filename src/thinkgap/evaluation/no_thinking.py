@@ -30,7 +30,7 @@ from thinkgap.readouts.table_text import to_csv
 from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.store.atomic import write_text
 from thinkgap.store.fingerprint import check_fingerprint
-from thinkgap.store.items import write_items
+from thinkgap.store.items import copy_items, write_items
 from thinkgap.store.manifest import collect_manifest, write_manifest
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
@@ -89,6 +89,8 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             write_responses(done, rows)
             if loaded:
                 write_items(folder, {name: one.items for name, one in loaded.items()})
+            elif stored is not None:
+                copy_items(folder, [file.parent for file in stored.files])
             levels = add_levels(cfg, folder, rows)
             facts = {"config": asdict(cfg), "modes": found.modes, "notes": list(found.notes), **found.described}
             facts["levels"] = levels

@@ -15,6 +15,7 @@ from thinkgap.errors import ConfigError, PromptError
 from thinkgap.evaluation.messages import messages_of
 from thinkgap.evaluation.presentations import presentations_of
 from thinkgap.evaluation.variants import load_items
+from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, EvaluateConfig
@@ -95,4 +96,5 @@ def _without_data(value: Any) -> Any:
 
 
 def _head(presentation: Presentation, condition: Condition) -> str:
-    return f"=== {presentation.item.id} | {condition.name} ({condition.kind}, requests {condition.requests.name})"
+    how = "" if presentation.name == IDENTITY else f" as {presentation.name}"
+    return f"=== {presentation.item.id}{how} | {condition.name} ({condition.kind}, requests {condition.requests.name})"

@@ -16,6 +16,7 @@ from thinkgap.presentation_names import IDENTITY
 from thinkgap.prompts.conditions import DIRECT
 from thinkgap.readouts.frames import NATIVE
 from thinkgap.schema import DatasetConfig, EvaluateConfig, VariantsConfig
+from thinkgap.store.item_fields import check_fields
 from thinkgap.store.manifest import read_manifest
 from thinkgap.store.records import read_run
 from thinkgap.types import Item
@@ -29,6 +30,13 @@ def load_items(cfg: EvaluateConfig, dataset: DatasetConfig) -> LoadedDataset:
     Raises:
         ConfigError, DataError: settings or data that cannot be used.
     """
+    loaded = _loaded(cfg, dataset)
+    if not cfg.datasets:
+        check_fields(cfg.evaluation.by, loaded.items)
+    return loaded
+
+
+def _loaded(cfg: EvaluateConfig, dataset: DatasetConfig) -> LoadedDataset:
     asked = cfg.evaluation.variants
     check_variants(asked)
     if not asked.matched:

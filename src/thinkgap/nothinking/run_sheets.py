@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from thinkgap.nothinking.agreement_tables import judge_agreement_sheets
 from thinkgap.nothinking.audit_tables import audit_sheets
+from thinkgap.nothinking.by_fields import by_fields_sheet, values_of_responses
 from thinkgap.nothinking.check_table import check_sheet
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges
@@ -28,6 +29,8 @@ from thinkgap.nothinking.variants import Variants
 from thinkgap.nothinking.verification_table import verification_sheet
 from thinkgap.presentation_names import IDENTITY
 from thinkgap.readouts.sheet import Sheet, sheet_markdown
+from thinkgap.store.item_fields import field_values
+from thinkgap.store.items import read_items
 from thinkgap.store.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -40,19 +43,29 @@ PRINTED = (
 """Sheets that a run prints; all are in its folder."""
 
 
-def nothinking_sheets(folder: Path) -> list[Sheet]:
+def nothinking_sheets(folder: Path, by: Sequence[str] | None = None) -> list[Sheet]:
     """Every table that the files of a run give; a part of a run that was not asked for has none.
+
+    Args:
+        folder: of the run.
+        by: fields of its items to group by; None is what the run asked for.
 
     Raises:
         StoreError: no finished run, or files that are damaged.
+        ConfigError: a field that no item has.
     """
     # `modes` of the manifest: the rows are sorted by name, tables have the modes in the order in which they were asked.
-    modes = read_manifest(folder).get("modes", ())
+    manifest = read_manifest(folder)
+    modes = manifest.get("modes", ())
     everything = read_responses(folder / RESPONSES_FILE).to_pandas()
     frame = as_given(everything)
     sheets = [*response_sheets(frame, modes), *audit_sheets(frame)]
     sheets += further_sheets(folder, frame, modes)
     sheets += variant_sheets(folder, everything, modes)
+    if fields := manifest.get("config", {}).get("evaluation", {}).get("by", ()) if by is None else by:
+        items = read_items(folder)
+        values = values_of_responses(frame, fields) if items is None else field_values(items, fields)
+        sheets.append(by_fields_sheet(_variants(folder, frame, modes), values, fields))
     if (file := folder / COMPREHENSION_FILE).exists():
         sheets.append(comprehension_sheet(read_exchanges(file), frame, modes))
     return sheets
@@ -71,9 +84,13 @@ def variant_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     """
     if not len(frame):
         return []
-    variants = Variants.of(frame, read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas(), modes)
+    variants = _variants(folder, frame, modes)
     found = [surface_sheet(variants), verification_sheet(variants), *open_sheets(variants), staircase_sheet(variants)]
     return [sheet for sheet in found if sheet is not None]
+
+
+def _variants(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> Variants:
+    return Variants.of(frame, read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas(), modes)
 
 
 def as_given(frame: pd.DataFrame) -> pd.DataFrame:
@@ -124,5 +141,7 @@ def nothinking_text(folder: Path, sheets: Sequence[Sheet], names: Sequence[str] 
         StoreError: a folder without a manifest.
     """
     notes = "".join(f"- {note}\n" for note in read_manifest(folder).get("notes", ()))
-    shown = [sheet_markdown(sheet) for sheet in sheets if names is None or sheet.name in names]
-    return "\n".join([*shown, notes] if notes else shown)
+    # Who asked for a grouping wants to see it.
+    shown = [sheet for sheet in sheets if names is None or sheet.name in names or sheet.name.startswith("by_")]
+    blocks = [*map(sheet_markdown, shown)]
+    return "\n".join([*blocks, notes] if notes else blocks)

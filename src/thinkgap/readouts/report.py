@@ -6,15 +6,17 @@ are follows from what was measured and from the run's `evaluation.kind`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from thinkgap.errors import StoreError
 from thinkgap.presentation_names import FACTORIAL, IDENTITY, LABELS
 from thinkgap.readouts.answers import aligned_sheets, generation_sheets
+from thinkgap.readouts.by_fields import by_fields_sheet
 from thinkgap.readouts.controls import control_sheet
 from thinkgap.readouts.frames import NATIVE, frame_of
 from thinkgap.readouts.layers import layer_charts, layer_sheets
@@ -23,12 +25,14 @@ from thinkgap.readouts.letters import letter_sheets
 from thinkgap.readouts.likelihood import likelihood_sheets
 from thinkgap.readouts.overview import overview_charts, overview_sheets
 from thinkgap.readouts.permutation import permutation_charts, permutation_sheets
+from thinkgap.readouts.proposals import proposal_sheets
 from thinkgap.readouts.sheet import Chart, Sheet, sheet_markdown
 from thinkgap.readouts.shift import shift_charts, shift_sheets
 from thinkgap.readouts.table import REFERENCE, Table, make_table, tables_of_run
 from thinkgap.readouts.table_text import to_markdown
 from thinkgap.readouts.verdict import Thresholds, Verdict, verdict_sheet, verdicts
 from thinkgap.readouts.vocabulary import vocabulary_charts, vocabulary_sheets
+from thinkgap.store.items import ITEMS_FILE, read_items
 from thinkgap.store.likelihoods import LIKELIHOODS_FILE, read_likelihoods
 from thinkgap.store.records import RecordFacts, facts_of, read_run
 from thinkgap.store.side import read_side
@@ -48,11 +52,16 @@ class Report:
     verdicts: tuple[Verdict, ...]
 
 
-def report_of_run(run_dir: Path | str) -> Report:
+def report_of_run(run_dir: Path | str, by: Sequence[str] | None = None) -> Report:
     """Everything that can be said of a finished run of `evaluate.py`.
+
+    Args:
+        run_dir: the folder of the run.
+        by: fields of its items to group by; None is what the run asked for.
 
     Raises:
         StoreError: the folder holds no finished run, or a damaged file.
+        ConfigError: a field that no item has.
     """
     folder = Path(run_dir)
     stored = read_run(folder)
@@ -69,6 +78,11 @@ def report_of_run(run_dir: Path | str) -> Report:
     conditions = [row.condition for row in table.rows]
     requests = settings.get("requests", {})
     sheets, charts = _sheets(folder, frame, conditions, reference, kind, facts)
+    if fields := settings.get("by", ()) if by is None else by:
+        items = read_items(folder)
+        if items is None:
+            raise StoreError(f"{folder} has no {ITEMS_FILE}, so nothing is known to group by; start the run again")
+        sheets.append(by_fields_sheet(native, items, fields, conditions, reference))
     thresholds = Thresholds(**settings.get("thresholds", {}))
     found = verdicts(frame, conditions, requests, thresholds)
     return Report(table, (*sheets, verdict_sheet(found)), tuple(charts), tuple(found))
@@ -81,7 +95,7 @@ def report_markdown(report: Report) -> str:
     return "\n".join(blocks)
 
 
-def report_text(run_dir: Path | str) -> str:
+def report_text(run_dir: Path | str, by: Sequence[str] | None = None) -> str:
     """What `python -m analysis.table` prints of a run: its report, or its plain tables if it has no native readout.
 
     Raises:
@@ -89,7 +103,7 @@ def report_text(run_dir: Path | str) -> str:
     """
     readouts = read_run(run_dir).column("readout").unique().to_pylist()
     if NATIVE in readouts:
-        return report_markdown(report_of_run(run_dir))
+        return report_markdown(report_of_run(run_dir, by))
     return "\n".join(map(to_markdown, tables_of_run(run_dir)))
 
 
@@ -130,6 +144,7 @@ def _sheets(
         sheets += generation_sheets(frame, replies, conditions, reference=reference)
         sheets += aligned_sheets(frame, conditions, reference=reference, cue=settings.get("cue", ""))
     sheets += control_sheet(native, conditions)
+    sheets += proposal_sheets(native, conditions, reference=reference)
     return sheets, charts
 
 

@@ -99,7 +99,7 @@ def make_table(
     Raises:
         StoreError: No records, more than one readout, or a key that occurs twice.
     """
-    frame = _frame(records)
+    frame = counted(records)
     readouts = frame["readout"].unique().tolist()
     if len(readouts) != 1:
         found = f"records of the readouts {', '.join(map(str, readouts))}" if readouts else "no records"
@@ -111,12 +111,13 @@ def make_table(
     present = frame["condition"].unique().tolist()
     wanted = conditions or [name for name in (reference,) if name in present]
     order = list(dict.fromkeys([*wanted, *present]))
-    by_k = [row for k, part in frame.groupby("k", sort=True) for row in _rows(part, order, reference, int(str(k)))]
+    parts = [(int(str(k)), part) for k, part in frame.groupby("k", sort=True)]
+    by_k = [row for k, part in parts for row in condition_rows(part, order, reference, k)]
     return Table(
         title=title,
         readout=str(readouts[0]),
         reference=reference,
-        rows=tuple(_rows(frame, order, reference, None)),
+        rows=tuple(condition_rows(frame, order, reference)),
         rows_by_k=tuple(by_k),
         excluded=dict(excluded or {}),
     )
@@ -143,7 +144,8 @@ def tables_of_run(run_dir: Path | str) -> list[Table]:
     ]
 
 
-def _frame(records: Sequence[Record] | pa.Table) -> pd.DataFrame:
+def counted(records: Sequence[Record] | pa.Table) -> pd.DataFrame:
+    """The records that count in the tables of conditions: the source's order and other orders of whole items."""
     table = to_table(records) if isinstance(records, Sequence) else records
     frame = table.select(_COLUMNS).to_pandas()
     # Other letters and controls are measured beside the orders, and have tables of their own.
@@ -154,7 +156,17 @@ def _frame(records: Sequence[Record] | pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _rows(frame: pd.DataFrame, order: Sequence[str], reference: str, k: int | None) -> list[Row]:
+def condition_rows(
+    frame: pd.DataFrame, order: Sequence[str], reference: str = REFERENCE, k: int | None = None
+) -> list[Row]:
+    """A row for each condition.
+
+    Args:
+        frame: rows of one readout, as `counted` gives them.
+        order: of the conditions.
+        reference: condition to take paired differences to.
+        k: number of options of these rows, for the rows to say so; None is any.
+    """
     parts = {str(name): part for name, part in frame.groupby("condition", sort=False)}
     base = parts.get(reference)
     return [

@@ -75,6 +75,25 @@ def read_items(folder: Path) -> pa.Table | None:
     return table
 
 
+def copy_items(folder: Path, runs: Sequence[Path]) -> None:
+    """Write the items of other runs, each once, into a folder; nothing where a run has none.
+
+    Raises:
+        StoreError: a damaged file, or two runs that call different items by one id.
+    """
+    tables = [table for run in runs if (table := read_items(run)) is not None]
+    if len(tables) < len(runs):
+        return
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in (row for table in tables for row in table.to_pylist()):
+        if rows.setdefault((row["dataset"], row["item_id"]), row) != row:
+            raise StoreError(
+                f"item {row['item_id']} of {row['dataset']} is not the same in all of these runs; read them apart"
+            )
+    table = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=SCHEMA)
+    write_parquet(folder / ITEMS_FILE, table)
+
+
 def _row(dataset: str, item: Item) -> dict[str, Any]:
     return {
         "dataset": dataset,
