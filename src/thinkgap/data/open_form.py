@@ -1,6 +1,7 @@
 """Multiple-choice items as open questions: the options are taken away, and the answer is given in full.
 
-Only questions that stand without their options can be asked so (`data.option_dependence`). Knows no prompt and no model.
+Only questions that stand without their options can be asked so (`data.option_dependence`). Knows no prompt and no
+model.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from thinkgap.responses.normalise import normalise
 from thinkgap.responses.rational import rational
 from thinkgap.types import Item, Presentation
 
-_PLAIN = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
-_NUMBER = re.compile(rf"[+-]? ?{_PLAIN}(?: ?/ ?\d+)?(?: ?%)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:/\d+)?%?", re.ASCII)
 
 
 def open_numeric(item: Item) -> Presentation | str:
-    """The item as an open question whose answer is a number, or why it cannot be asked so (inertia study, table I.5)."""
+    """The item as an open question with a number for an answer (inertia study, table I.5), or why it has no such form."""
     found = _opened(item, OPEN_NUMERIC)
     if isinstance(found, Presentation) and not is_plain_number(found.item.answer):
         return "its right option is no plain number"
@@ -34,9 +34,10 @@ def open_text(item: Item) -> Presentation | str:
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a text is a number and nothing else: sign, thousands commas, decimals, a/b, percent.
+    """Whether a text is a number and nothing else: sign, thousands commas, decimals, a/b, percent, without blanks.
 
-    Words (`twelve`), units (`3 cm`, `$5`), ranges (`2-3`), mixed numbers, LaTeX and powers of ten (`1e3`) are not.
+    Words (`twelve`), units (`3 cm`, `$5`), ranges (`2-3`), mixed numbers, LaTeX, powers of ten (`1e3`) and a final stop
+    (`5.`) make it something else. The Unicode minus is a minus.
     """
     plain = normalise(text).strip()
     return _NUMBER.fullmatch(plain) is not None and rational(plain) is not None

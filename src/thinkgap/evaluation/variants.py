@@ -41,6 +41,10 @@ def load_items(cfg: EvaluateConfig, dataset: DatasetConfig) -> LoadedDataset:
     return load_dataset_items(dataset, _unfit(asked, cfg.seed, rankings_of(cfg)))
 
 
+def _datasets(cfg: EvaluateConfig) -> list[DatasetConfig]:
+    return list((cfg.datasets or {cfg.dataset.name: cfg.dataset}).values())
+
+
 def _unfit(asked: VariantsConfig, seed: int, rankings: Rankings | None) -> Callable[[Item], str]:
     def reason(item: Item) -> str:
         missing = variants_of(item, asked, seed, rankings).missing
@@ -70,18 +74,26 @@ def rankings_of(cfg: EvaluateConfig) -> Rankings | None:
     """Contents by likelihood under Direct in the run that `negative=hardest` names; None for other negatives.
 
     Raises:
-        ConfigError: the run is of another model.
+        ConfigError: the run is of another model, or of a data set that is not asked now.
         StoreError: no finished run of the native readout.
     """
     folder = cfg.evaluation.variants.hardest_from
     if folder is None:
         return None
     path = Path(folder).expanduser()
-    model = read_manifest(path).get("config", {}).get("model", {}).get("path")
+    settings = read_manifest(path).get("config", {})
+    model = settings.get("model", {}).get("path")
     if model != cfg.model.path:
         raise ConfigError(
             f"evaluation.variants.hardest_from={folder} is a run of {model}, not of {cfg.model.path}: the hardest "
             "negative is the model's own second label"
+        )
+    # Ids are those of a data set: two sets can both have an item 17.
+    name, names = settings.get("dataset", {}).get("name"), [one.name for one in _datasets(cfg)]
+    if name not in names:
+        raise ConfigError(
+            f"evaluation.variants.hardest_from={folder} is a run on {name}, not on {', '.join(names)}: name a run on the "
+            "data set whose negatives are to be proposed"
         )
     found: dict[str, list[int]] = {}
     for row in read_run(path).to_pylist():

@@ -10,8 +10,7 @@ import re
 from thinkgap.responses.rational import rational, unwrapped
 
 _NO_UNIT = re.compile(
-    r"\\(?!text|mathrm|mbox)[A-Za-z]+|(?<=[\d.])[eE](?=[+-]?\d)|per ?cent\b|\b(?:dozen|hundred|thousand|million|billion|"
-    r"trillion)\b|\\[A-Za-z]+",
+    r"\\[A-Za-z]+|(?<=[\d.])[eE](?=[+-]?\d)|per ?cent\b|\b(?:dozen|hundred|thousand|million|billion|trillion)\b",
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W\d_]+")
