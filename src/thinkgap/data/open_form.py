@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:/\d
 
 
 def open_numeric(item: Item) -> Presentation | str:
-    """The item as an open question with a number for an answer (inertia study, table I.5), or why it has no such form."""
+    """The item as an open question with a number for an answer (inertia study, table I.5), or why it has none."""
     found = _opened(item, OPEN_NUMERIC)
     if isinstance(found, Presentation) and not is_plain_number(found.item.answer):
         return "its right option is no plain number"

@@ -74,7 +74,7 @@ def rankings_of(cfg: EvaluateConfig) -> Rankings | None:
     """Contents by likelihood under Direct in the run that `negative=hardest` names; None for other negatives.
 
     Raises:
-        ConfigError: the run is of another model, or of a data set that is not asked now.
+        ConfigError: the run is of another model, or of another data set.
         StoreError: no finished run of the native readout.
     """
     folder = cfg.evaluation.variants.hardest_from
@@ -90,14 +90,15 @@ def rankings_of(cfg: EvaluateConfig) -> Rankings | None:
         )
     # Ids are those of a data set: two sets can both have an item 17.
     name, names = settings.get("dataset", {}).get("name"), [one.name for one in _datasets(cfg)]
-    if name not in names:
+    if names != [name]:
         raise ConfigError(
-            f"evaluation.variants.hardest_from={folder} is a run on {name}, not on {', '.join(names)}: name a run on the "
-            "data set whose negatives are to be proposed"
+            f"evaluation.variants.hardest_from={folder} is a run on {name}, not on {', '.join(names)}: negatives come "
+            "from a run on the same data set, so ask one data set at a time"
         )
     found: dict[str, list[int]] = {}
-    for row in read_run(path).to_pylist():
-        if row["presentation"] != IDENTITY or row["condition"] != DIRECT or row["readout"] != NATIVE:
+    columns = ["item_id", "presentation", "condition", "readout", "order", "label_logprobs"]
+    for row in read_run(path).select(columns).to_pylist():
+        if (row["presentation"], row["condition"], row["readout"]) != (IDENTITY, DIRECT, NATIVE):
             continue
         logprobs = row["label_logprobs"]
         ranked = sorted(range(len(logprobs)), key=lambda slot: (-logprobs[slot], slot))
