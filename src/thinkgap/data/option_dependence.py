@@ -85,19 +85,19 @@ PATTERNS = (
     _pattern(
         "following_is_true",
         rf"\bfollowing(?:\s+\w+){{0,4}}\s+{_IS}\s+(?:\w+\s+)?(?:true|false|correct|incorrect|wrong|accurate|valid|invalid|likely|examples?)\b",
-        "Each of the following is true of cells but one:",
+        "The following is true of cells:",
         "The following are scores: 1, 2, 3. What is their mean?",
     ),
     _pattern(
         "of_the_following",
         r"\b(?:all|any|each|one|none|neither|either|both|some|most|two|three|four)\s+(?:of\s+)?the\s+following"
-        rf"(?=\s*[.,:;?!_)]*\s*\Z|\s+(?:{_IS[3:-1]}|{_LISTED[3:-1]}|except|but)\b){_NOT_LISTED}",
-        "Cells contain all of the following except",
+        rf"(?=\s*[.,:;?!_)]*\s*\Z|\s+(?:{_IS}|{_LISTED}|except|but)\b){_NOT_LISTED}",
+        "Each of the following statements holds but one:",
         "Find the probability that at least one of the following events occurs. Event A: a head. Event B: a six.",
     ),
     _pattern(
         "among_the_following",
-        r"\b(?:among|amongst|from|between|of|in|by|to|with|is|are|be|include|includes|the|do|does)\s+(?:all\s+)?the\s+following"
+        r"\b(?:among|amongst|from|between|of|in|by|to|with)\s+(?:all\s+)?the\s+following"
         rf"(?:\s+{_LISTED})?\s*[.,:;?!_)]*\s*\Z",
         "The smallest prime is among the following:",
         "Find the least distance among the following words: 000, 101, 011",
@@ -129,7 +129,7 @@ PATTERNS = (
         r"(?:\A|[.?!:;,(\n]\s*|\bplease\s+|\band\s+|\bto\s+)(?:choose|select|pick|tick|mark|circle|identify|indicate)\s+(?:the|one|an?|all|any|from|which|among)\b"
         r"(?=[^.?!]*\b(?:answers?|options?|choices?|alternatives?|statements?|responses?|descriptions?|translations?|correct|incorrect|"
         r"false|true|best|most|least|appl(?:y|ies)|following)\b)",
-        "Select the best translation: no artefacts are people.",
+        "Pick the false one: water is",
         "Choose a white square at random. What is the chance that it is the first?",
     ),
     _pattern(
