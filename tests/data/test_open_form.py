@@ -223,6 +223,6 @@ def test_any_item_is_opened_or_has_a_reason(question: str, choices: list[str], d
 
 
 @given(st.text())
-def test_cutting_twice_is_cutting_once_or_more_is_left(question: str) -> None:
+def test_cutting_only_takes_from_the_end(question: str) -> None:
     left = without_tail(question)
     assert question.startswith(left)

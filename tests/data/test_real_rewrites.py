@@ -17,49 +17,44 @@ from thinkgap.data.verification import PROPOSED, verification
 from thinkgap.schema import DuplicateOptions, Negative
 from thinkgap.types import Item, Presentation
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-
 
 @cache
 def _items(folder: Path, name: str) -> tuple[Item, ...]:
     return load(name, folder / name, split="test", duplicate_options=DuplicateOptions.keep).items
 
 
-def _proposals(item: Item) -> object:
+def _proposals(item: Item) -> list[Presentation] | str:
     return verification(item, Negative.random, 0)
 
 
 @pytest.mark.parametrize(
     ("name", "rewrite", "kept"),
     [
-        ("mmlu", _proposals, -1),
-        ("mmlu", open_numeric, -1),
-        ("mmlu", open_text, -1),
-        ("mmlu_pro", _proposals, -1),
-        ("mmlu_pro", open_numeric, -1),
-        ("mmlu_pro", open_text, -1),
+        ("mmlu", open_numeric, 677),
+        ("mmlu_pro", open_numeric, 1_432),
+        pytest.param("mmlu", open_text, 8_595, marks=pytest.mark.slow),
+        pytest.param("mmlu_pro", open_text, 9_682, marks=pytest.mark.slow),
+        pytest.param("mmlu", _proposals, 13_730, marks=pytest.mark.slow),
+        pytest.param("mmlu_pro", _proposals, 12_011, marks=pytest.mark.slow),
     ],
 )
-def test_counts(shared_data: Path, name: str, rewrite: Callable[[Item], object], kept: int) -> None:
+def test_how_many_items_are_kept_whatever_their_order(
+    shared_data: Path, name: str, rewrite: Callable[[Item], object], kept: int
+) -> None:
+    """Both sets of numeric items are 2,109; the study has 2,100, by patterns that it does not publish."""
     items = _items(shared_data, name)
-    shuffled = Random(1).sample(items, len(items))
-    found = Counter(not isinstance(rewrite(replace(item, id=f"row {n}")), str) for n, item in enumerate(shuffled))
-    assert found[True] == kept
+    reordered = [replace(item, id=f"row {n}") for n, item in enumerate(Random(1).sample(items, len(items)))]
+    assert sum(not isinstance(rewrite(item), str) for item in reordered) == kept
 
 
-def test_numeric_items_are_about_as_many_as_in_the_study(shared_data: Path) -> None:
-    """The study has 2,100 of both sets, by patterns and a draw that it does not publish."""
-    both = [*_items(shared_data, "mmlu"), *_items(shared_data, "mmlu_pro")]
-    assert sum(isinstance(open_numeric(item), Presentation) for item in both) == -1
-
-
-def test_negatives_of_real_items_are_spread_over_the_wrong_options(shared_data: Path) -> None:
-    items = _items(shared_data, "mmlu")
+def test_what_is_proposed_of_real_items_does_not_hang_on_their_rows(shared_data: Path) -> None:
+    items = _items(shared_data, "mmlu")[::8]
     slots: Counter[int] = Counter()
-    n = 0
     for item in items:
-        found = verification(item, Negative.random, 0)
-        if not isinstance(found, str):
+        found, again = _proposals(item), _proposals(replace(item, id="another row"))
+        assert isinstance(found, str) == isinstance(again, str)
+        if not isinstance(found, str) and not isinstance(again, str):
+            assert [one.item.question for one in found] == [one.item.question for one in again]
             slots[int(found[1].item.meta[PROPOSED])] += 1
-            n += 1
-    assert all(abs(count / n - 0.25) < 0.03 for count in slots.values()), slots
+    n = sum(slots.values())
+    assert all(abs(count / n - 0.25) < 0.05 for count in slots.values()), slots

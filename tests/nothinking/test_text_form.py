@@ -28,7 +28,6 @@ from thinkgap.types import Answered, Question
         ("Hobson's choice", "Hobson’s choice"),
         ("Dun & Bradstreet, Inc.", "dun & bradstreet inc"),
         ("'Aurignacian'", r"\text{Aurignacian}"),
-        ("(a) red", "a red"),
         ("1,000 people", "1000 people"),
         ("12", "12.0"),
         ("1/2", r"\frac{1}{2}"),

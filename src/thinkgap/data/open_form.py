@@ -21,16 +21,13 @@ _NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:/\d
 
 
 def open_numeric(item: Item) -> Presentation | str:
-    """The item as an open question with a number for an answer (inertia study, table I.5), or why it has none."""
-    found = _opened(item, OPEN_NUMERIC)
-    if isinstance(found, Presentation) and not is_plain_number(found.item.answer):
-        return "its right option is no plain number"
-    return found
+    """The item as an open question whose answer is a number, or why it has no such form (inertia study, table I.5)."""
+    return _why_not(item) or _not_a_number(item) or _opened(item, OPEN_NUMERIC)
 
 
 def open_text(item: Item) -> Presentation | str:
     """The item as an open question, whatever its right option says, or why it cannot be asked so (not in the study)."""
-    return _opened(item, OPEN_TEXT)
+    return _why_not(item) or _opened(item, OPEN_TEXT)
 
 
 def is_plain_number(text: str) -> bool:
@@ -43,16 +40,22 @@ def is_plain_number(text: str) -> bool:
     return _NUMBER.fullmatch(plain) is not None and rational(plain) is not None
 
 
-def _opened(item: Item, name: str) -> Presentation | str:
+def _why_not(item: Item) -> str:
     if item.answer_space != "mcq" or item.gold is None:
         return "it has no options"
     if any(PLACEHOLDER.search(choice) for choice in item.choices):
         return "its options are images"
-    if item.gold in referring(item.choices):
-        return "its right option refers to other options"
+    return "its right option refers to other options" if item.gold in referring(item.choices) else ""
+
+
+def _not_a_number(item: Item) -> str:
+    return "" if is_plain_number(item.choices[item.gold or 0]) else "its right option is no plain number"
+
+
+def _opened(item: Item, name: str) -> Presentation | str:
     question = without_tail(item.question)
     if pattern := needs_options(question):
         return f"its question depends on the options ({pattern})"
-    answer = item.choices[item.gold]
+    answer = item.choices[item.gold or 0]
     opened = replace(item, question=question, choices=(), gold=None, answer_space="open", answer=answer)
     return Presentation(opened, (), (), name)

@@ -21,6 +21,8 @@ def same_number(one: str, other: str) -> bool | None:
 
     A number without a unit is the same as one with it; two units must agree but for case.
     """
+    if not (any(map(str.isnumeric, one)) and any(map(str.isnumeric, other))):
+        return None
     first, second = rational(one), rational(other)
     if first is None or second is None:
         return None
