@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ def proposed(item: Item, negative: Negative = Negative.random, seed: int = 0, ra
     return int(proposals(item, negative, seed, ranking)[1].item.meta[PROPOSED])
 
 
-def reason(*choices: str, gold: int = 0, negative: Negative = Negative.random, **fields: object) -> str:
+def reason(*choices: str, gold: int = 0, negative: Negative = Negative.random, **fields: Any) -> str:
     found = verification(mcq(choices=choices, gold=gold, **fields), negative, 0)
     assert isinstance(found, str)
     return found

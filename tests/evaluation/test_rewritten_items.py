@@ -124,11 +124,10 @@ def test_settings_that_cannot_be_used(
         load_datasets(rows(*overrides))
 
 
-def test_matched_without_any_item_says_what_removed_them(rows: Callable[..., EvaluateConfig]) -> None:
-    cfg = rows(f"{V}.rewrites=[open_numeric]", f"{V}.matched=true", "dataset=boolq", "dataset.path=nowhere")
-    file = Path(rows().dataset.path).with_name("boolean.jsonl")
+def test_matched_without_any_item_says_what_removed_them(tmp_path: Path) -> None:
+    file = tmp_path / "boolean.jsonl"
     file.write_text(json.dumps({"question": "Does ice float?", "answer": True}), encoding="utf-8")
-    cfg.dataset.name, cfg.dataset.path = "jsonl", str(file)
+    cfg = settings(f"{V}.rewrites=[open_numeric]", f"{V}.matched=true", items=file)
     with pytest.raises(DataError, match="open_numeric: it has no options removed 1"):
         load_items(cfg, cfg.dataset)
 
