@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from tests.items import mcq
 from thinkgap.data.open_form import is_plain_number, open_numeric, open_text
 from thinkgap.data.option_dependence import PATTERNS, Pattern, needs_options, without_tail
@@ -124,6 +125,13 @@ def test_each_pattern_takes_its_example_and_no_pattern_takes_the_other(pattern: 
     assert not others, "each example shows what its own pattern is for"
 
 
+def test_the_page_has_every_pattern() -> None:
+    page = (ROOT / "docs" / "answer_spaces.md").read_text(encoding="utf-8")
+    cells = [[text.replace("|", "\\|") for text in (one.dropped, one.kept)] for one in PATTERNS]
+    rows = [f"| `{one.name}` | {dropped} | {kept} |" for one, (dropped, kept) in zip(PATTERNS, cells, strict=True)]
+    assert [row for row in rows if row not in page.splitlines()] == []
+
+
 def test_patterns_have_names_of_their_own() -> None:
     assert len({pattern.name for pattern in PATTERNS}) == len(PATTERNS) == 18
 
@@ -136,6 +144,7 @@ def test_patterns_have_names_of_their_own() -> None:
         "WHICH OF THE\nFOLLOWING IS A METAL",
         "Which of the given formulas is best?",
         "Who amongst the following said so",
+        "Call n powerful if it has a square factor. An example of a powerful number is",
         "Which component out of the following ones is not part of it?",
         "Which pair of religions below share a custom?",
         "In which set do all of the values solve x < 3?",
@@ -170,6 +179,7 @@ def test_dropped(question: str) -> None:
         "A computer using RGB, which stores values for red, needs how many bits?",
         "What is the price of the put option?",
         "How many of these are red?",
+        "What is the protester's best option for challenging the judgment?",
         "What is the force which results from the above reaction?",
         "Name the events which set the stage for the war.",
         "A programme, which lists the values that are set, prints how many?",

@@ -2,7 +2,7 @@ r"""Questions that cannot be asked without their options, by their words: "which
 
 A closed table of patterns for English, each with a question that it takes and one that it must leave alone. Precision
 and recall are both bounded by what words show; `docs/answer_spaces.md` has the table, and counts on MMLU and MMLU-Pro.
-The inertia study drops such questions by 17 patterns that it does not publish; these are our own. Knows no item.
+The inertia study drops such questions by 17 patterns; these are our own, in our own words. Knows no item.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ PATTERNS = (
     ),
     _pattern(
         "best_answer",
-        r"(?<!next )\b(?:best|most\s+\w+|single)\s+(?:answer|option|choice|response|alternative|statement|description|"
-        r"completion|translation)\b|\bone\s+(?:answer|option)\b",
+        r"\b(?:best|most\s+\w+|single)\s+(?:answer|response|statement|description|completion|translation)\b|"
+        r"(?<!next )\bbest\s+(?:option|choice|alternative)\b(?!\s+(?:for|to|of|in|is)\b)|\bone\s+(?:answer|option)\b",
         "Give the best answer: water is",
         "Her next best alternative pays 20. What does she lose?",
     ),
@@ -160,7 +160,7 @@ PATTERNS = (
     ),
     _pattern(
         "an_example",
-        r"\A\s*(?:(?:an?|one|the)\s+)?(?:\w+\s+)?examples?\s+of\b|"
+        r"(?:\A|[.?!]\s+|\n)\s*(?:(?:an?|one|the)\s+)?(?:\w+\s+)?examples?\s+of\b|"
         r"\b(?:which|what)\s+(?:is|are|would\s+be)\s+(?:\w+\s+){0,2}examples?\s+of\b",
         "An example of a prime number is",
         "Two gases mix of themselves. This is an example of which process?",
