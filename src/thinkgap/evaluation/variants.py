@@ -49,6 +49,10 @@ def _loaded(cfg: EvaluateConfig, dataset: DatasetConfig) -> LoadedDataset:
     return load_dataset_items(dataset, _unfit(asked, cfg.seed, rankings_of(cfg)))
 
 
+def _datasets(cfg: EvaluateConfig) -> list[DatasetConfig]:
+    return list((cfg.datasets or {cfg.dataset.name: cfg.dataset}).values())
+
+
 def _unfit(asked: VariantsConfig, seed: int, rankings: Rankings | None) -> Callable[[Item], str]:
     def reason(item: Item) -> str:
         missing = variants_of(item, asked, seed, rankings).missing
@@ -78,22 +82,31 @@ def rankings_of(cfg: EvaluateConfig) -> Rankings | None:
     """Contents by likelihood under Direct in the run that `negative=hardest` names; None for other negatives.
 
     Raises:
-        ConfigError: the run is of another model.
+        ConfigError: the run is of another model, or of another data set.
         StoreError: no finished run of the native readout.
     """
     folder = cfg.evaluation.variants.hardest_from
     if folder is None:
         return None
     path = Path(folder).expanduser()
-    model = read_manifest(path).get("config", {}).get("model", {}).get("path")
+    settings = read_manifest(path).get("config", {})
+    model = settings.get("model", {}).get("path")
     if model != cfg.model.path:
         raise ConfigError(
             f"evaluation.variants.hardest_from={folder} is a run of {model}, not of {cfg.model.path}: the hardest "
             "negative is the model's own second label"
         )
+    # Ids are those of a data set: two sets can both have an item 17.
+    name, names = settings.get("dataset", {}).get("name"), [one.name for one in _datasets(cfg)]
+    if names != [name]:
+        raise ConfigError(
+            f"evaluation.variants.hardest_from={folder} is a run on {name}, not on {', '.join(names)}: negatives come "
+            "from a run on the same data set, so ask one data set at a time"
+        )
     found: dict[str, list[int]] = {}
-    for row in read_run(path).to_pylist():
-        if row["presentation"] != IDENTITY or row["condition"] != DIRECT or row["readout"] != NATIVE:
+    columns = ["item_id", "presentation", "condition", "readout", "order", "label_logprobs"]
+    for row in read_run(path).select(columns).to_pylist():
+        if (row["presentation"], row["condition"], row["readout"]) != (IDENTITY, DIRECT, NATIVE):
             continue
         logprobs = row["label_logprobs"]
         ranked = sorted(range(len(logprobs)), key=lambda slot: (-logprobs[slot], slot))

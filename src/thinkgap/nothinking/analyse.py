@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from thinkgap.nothinking.audits import Copy, copied_words
-from thinkgap.nothinking.correct import Equal
+from thinkgap.nothinking.correct import Equal, takes_algebra
 from thinkgap.nothinking.etr import EmptyThinking, TraceLength, empty_thinking, measured
 from thinkgap.nothinking.reading import ResponseReading, judged, read
 from thinkgap.responses.noise import lexical_tokens
@@ -107,9 +107,9 @@ def analyse_all(
 
 def open_pairs(answered: Answered, reading: ResponseReading) -> list[tuple[str, str]]:
     """The comparisons that judging an open answer takes: (reference answer, answer) by the strict and permissive
-    columns; none for other answer spaces.
+    columns; none for other answer spaces, nor for rewrites that are compared without algebra.
     """
     gold = answered.question.answer.strip()
-    if answered.question.space != "open" or not gold:
+    if answered.question.space != "open" or not gold or not takes_algebra(answered.question):
         return []
     return [(gold, said) for said in dict.fromkeys((reading.answer, reading.permissive)) if said is not None]

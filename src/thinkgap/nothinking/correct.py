@@ -1,6 +1,7 @@
 """Whether an answer is the right one: by slot (mcq), by word (bool), by a comparison that the caller brings (open).
 
-It knows neither how an answer was found nor how two open answers are compared.
+Rewrites of multiple-choice items as open questions have rules of their own: exact rational equality, or the same text.
+It knows neither how an answer was found nor how other open answers are compared.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thinkgap.errors import DataError
+from thinkgap.nothinking.text_form import same_text
+from thinkgap.presentation_names import OPEN_NUMERIC, OPEN_TEXT
+from thinkgap.responses.rational import rational
 from thinkgap.types import Question
 
 Equal = Callable[[str, str], bool | None]
@@ -25,7 +29,8 @@ def is_correct(question: Question, answer: str | None, equal: Equal | None = Non
         equal: compares open answers.
 
     Returns:
-        None if the right answer is not known, or, for an open answer, without `equal` or where it did not decide.
+        None if the right answer is not known, or, for an open answer that `takes_algebra`, without `equal` or where it
+        did not decide.
 
     Raises:
         DataError: a right answer that the question cannot have.
@@ -48,4 +53,18 @@ def is_correct(question: Question, answer: str | None, equal: Equal | None = Non
         return answer == gold.lower()
     if answer is None:
         return False
+    if question.presentation == OPEN_TEXT:
+        return same_text(gold, answer)
+    if not takes_algebra(question):
+        return rational(gold) == rational(answer)
     return None if equal is None else equal(gold, answer)
+
+
+def takes_algebra(question: Question) -> bool:
+    """Whether an open answer is compared by what the caller brings; `open_text` and `open_numeric` never are.
+
+    `open_numeric` is, if the reference answer of somebody's own file is no number.
+    """
+    if question.presentation == OPEN_NUMERIC:
+        return rational(question.answer) is None
+    return question.presentation != OPEN_TEXT

@@ -10,8 +10,7 @@ import re
 from thinkgap.responses.rational import rational, unwrapped
 
 _NO_UNIT = re.compile(
-    r"\\(?!text|mathrm|mbox)[A-Za-z]+|(?<=[\d.])[eE](?=[+-]?\d)|per ?cent\b|\b(?:dozen|hundred|thousand|million|billion|"
-    r"trillion)\b|\\[A-Za-z]+",
+    r"\\[A-Za-z]+|(?<=[\d.])[eE](?=[+-]?\d)|per ?cent\b|\b(?:dozen|hundred|thousand|million|billion|trillion)\b",
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -22,6 +21,8 @@ def same_number(one: str, other: str) -> bool | None:
 
     A number without a unit is the same as one with it; two units must agree but for case.
     """
+    if not (any(map(str.isnumeric, one)) and any(map(str.isnumeric, other))):
+        return None
     first, second = rational(one), rational(other)
     if first is None or second is None:
         return None
