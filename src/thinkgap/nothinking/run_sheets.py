@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thinkgap.metrics.bootstrap import DRAWS
 from thinkgap.nothinking.agreement_tables import judge_agreement_sheets
 from thinkgap.nothinking.audit_tables import audit_sheets
 from thinkgap.nothinking.by_fields import by_fields_sheet, values_of_responses
@@ -84,8 +85,10 @@ def variant_sheets(folder: Path, frame: pd.DataFrame, modes: Sequence[str]) -> l
     """
     if not len(frame):
         return []
+    draws = read_manifest(folder).get("config", {}).get("evaluation", {}).get("draws", DRAWS)
     variants = _variants(folder, frame, modes)
-    found = [surface_sheet(variants), verification_sheet(variants), *open_sheets(variants), staircase_sheet(variants)]
+    found = [surface_sheet(variants), verification_sheet(variants), *open_sheets(variants)]
+    found.append(staircase_sheet(variants, draws))
     return [sheet for sheet in found if sheet is not None]
 
 

@@ -15,32 +15,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkgap.metrics import Estimate
-from thinkgap.metrics.bootstrap import DRAWS, drawn_means
+from thinkgap.metrics.bootstrap import DRAWS, MOST_UNDEFINED, drawn_means
 from thinkgap.nothinking.figures import Figure
 from thinkgap.nothinking.tables import EQUAL, POOLED
 from thinkgap.nothinking.variants import Places, Variants, common, figure_notes, places
 from thinkgap.presentation_names import IDENTITY, NEGATIVE, OPEN_NUMERIC, POSITIVE
-from thinkgap.readouts.sheet import Cell, Column, Sheet
+from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
 Draws = NDArray[np.float64]
 SPACES = ("bool", "mcq", "open")
 MATCHED = "same items"
+_ROUNDING = 1e-12
+_NO_DRAWS = Missing("too few groups of items to draw from")
 _NOTE = (
     "Steps: MCQ minus Bool and open minus MCQ, with the sign turned for ETR, which falls as thinking persists; "
     "smallest: the smaller of the two. Intervals hold 95 % of bootstrap draws over groups of items, each data set "
-    "drawn on its own; above 0: share of the draws in which the smallest step is. Same items: choice form, both "
-    "proposals and open form of items that have all. Rates are shares of 1. One staircase for each model: models are "
-    "no sample."
+    "drawn on its own; above 0: share of the draws in which the smallest step is. Neither is there where some data set "
+    "has a single group. Benchmarks: items as their sources give them; n: responses of the smallest of the three "
+    "families. Same items: choice form, both proposals and open form of items that have all; n: items. Rates are "
+    "shares of 1. One staircase for each model: models are no sample."
 )
 
 
 @dataclass(frozen=True)
 class _Level:
-    """A figure of one answer space: its value and its bootstrap draws."""
+    """A figure of one answer space: its value and its bootstrap draws, NaN where there can be none."""
 
     value: float
     drawn: Draws
     n: int
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """All figures over the responses of one data set; arrays have a place for each."""
+
+    values: Draws
+    drawn: Draws
+    """Shape [draws, figures]."""
+    sizes: NDArray[np.intp]
+    """Responses in each figure's denominator."""
 
 
 def staircase_sheet(variants: Variants, draws: int = DRAWS) -> Sheet | None:
@@ -52,10 +66,11 @@ def staircase_sheet(variants: Variants, draws: int = DRAWS) -> Sheet | None:
     """
     figures = [one for one in variants.figures if one.column.name == "etr_prefix" or _grows(one)]
     found: list[tuple[Cell, ...]] = []
-    models = dict.fromkeys(key[0] for key, _ in variants.cells())
+    everything = list(variants.cells())
+    models = dict.fromkeys(key[0] for key, _ in everything)
     for model in models:
         for mode in variants.modes:
-            cells = [(key[1], shown) for key, shown in variants.cells() if (key[0], key[2]) == (model, mode)]
+            cells = [(key[1], shown) for key, shown in everything if (key[0], key[2]) == (model, mode)]
             for over, levels in _comparisons(variants, cells, figures, draws):
                 for figure in figures:
                     own = levels[figure.column.name]
@@ -106,50 +121,80 @@ def _comparisons(
                 families[space].append(np.array(rows, dtype=np.intp))
     found: list[tuple[str, _Levels]] = []
     if all(families.values()):
+        samples = _samples(variants, families, figures, draws)
         for over, equally in ((f"benchmarks, {EQUAL}", True), (f"benchmarks, {POOLED}", False)):
-            found.append(
-                (over, {one.column.name: _families(variants, one, families, draws, equally) for one in figures})
-            )
+            found.append((over, {one.column.name: _family(samples, at, equally) for at, one in enumerate(figures)}))
     for dataset, shown in cells:
         forms = [shown.get(name, {}) for name in (POSITIVE, NEGATIVE, IDENTITY, OPEN_NUMERIC)]
         items = common(*forms)
         if items:
             rows = [places(form, items) for form in forms]
-            found.append(
-                (f"{dataset}, {MATCHED}", {one.column.name: _matched(variants, one, rows, draws) for one in figures})
-            )
+            found.append((f"{dataset}, {MATCHED}", _matched(variants, rows, figures, draws)))
     return found
 
 
-def _families(
-    variants: Variants, figure: Figure, families: Mapping[str, Sequence[Places]], draws: int, equally: bool
-) -> list[_Level] | None:
-    levels, seed = [], 0
+def _sample(values: Draws, groups: NDArray[np.intp], draws: int, seed: int) -> _Sample:
+    """Means over the rows that are not NaN, shape [n, m], of all rows and of draws of groups."""
+    known = ~np.isnan(values)
+    sizes, width = known.sum(axis=0), values.shape[1]
+    filled = np.where(known, values, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = filled.sum(axis=0) / sizes
+        if len(np.unique(groups)) < 2:
+            # One group says nothing of the spread.
+            return _Sample(means, np.full((draws, width), np.nan), sizes)
+        # All figures on the same draws, which are what takes time.
+        drawn = drawn_means(np.column_stack([filled, known]), groups, draws, seed)
+        return _Sample(means, drawn[:, :width] / drawn[:, width:], sizes)
+
+
+def _samples(
+    variants: Variants, families: Mapping[str, Sequence[Places]], figures: Sequence[Figure], draws: int
+) -> list[list[_Sample]]:
+    """The data sets of each answer space; each has draws of its own."""
+    found: list[list[_Sample]] = []
+    seed = 0
     for space in SPACES:
-        means, drawn, sizes = [], [], []
+        own: list[_Sample] = []
         for rows in families[space]:
-            seed += 1  # each data set is a sample of its own
-            values = variants.values(figure, rows)
-            known = ~np.isnan(values)
-            if not known.any():
-                return None
-            means.append(float(values[known].mean()))
-            drawn.append(drawn_means(values[known][:, None], variants.rows.group[rows][known], draws, seed)[:, 0])
-            sizes.append(int(known.sum()))
-        weights = np.full(len(sizes), 1 / len(sizes)) if equally else np.array(sizes) / sum(sizes)
-        levels.append(_Level(float(weights @ means), weights @ np.array(drawn), sum(sizes)))
+            seed += 1
+            values = np.column_stack([variants.values(figure, rows) for figure in figures])
+            own.append(_sample(values, variants.rows.group[rows], draws, seed))
+        found.append(own)
+    return found
+
+
+def _family(samples: Sequence[Sequence[_Sample]], at: int, equally: bool) -> list[_Level] | None:
+    """The figure at a place in each answer space; None where some data set has no figure."""
+    levels: list[_Level] = []
+    for own in samples:
+        sizes = np.array([sample.sizes[at] for sample in own])
+        if not sizes.all():
+            return None
+        weights = np.full(len(own), 1 / len(own)) if equally else sizes / sizes.sum()
+        value = float(weights @ np.array([sample.values[at] for sample in own]))
+        drawn = weights @ np.array([sample.drawn[:, at] for sample in own])
+        levels.append(_Level(value, drawn, int(sizes.sum())))
     return levels
 
 
-def _matched(variants: Variants, figure: Figure, rows: Sequence[Places], draws: int) -> list[_Level] | None:
-    positive, negative, own, opened = (variants.values(figure, one) for one in rows)
-    columns = np.column_stack([(positive + negative) / 2, own, opened])
-    known = ~np.isnan(columns).any(axis=1)
-    if not known.any():
-        return None
-    drawn = drawn_means(columns[known], variants.rows.group[rows[2]][known], draws, 0)
-    means = columns[known].mean(axis=0)
-    return [_Level(float(means[place]), drawn[:, place], int(known.sum())) for place in range(len(SPACES))]
+def _matched(variants: Variants, rows: Sequence[Places], figures: Sequence[Figure], draws: int) -> _Levels:
+    columns: list[Draws] = []
+    for figure in figures:
+        positive, negative, own, opened = (variants.values(figure, one) for one in rows)
+        three = np.column_stack([(positive + negative) / 2, own, opened])
+        # An item counts in all three forms or in none.
+        columns.append(np.where(np.isnan(three).any(axis=1, keepdims=True), np.nan, three))
+    sample = _sample(np.column_stack(columns), variants.rows.group[rows[2]], draws, 0)
+    return {
+        figure.column.name: [
+            _Level(float(sample.values[at]), sample.drawn[:, at], int(sample.sizes[at]))
+            for at in range(3 * place, 3 * place + 3)
+        ]
+        if sample.sizes[3 * place]
+        else None
+        for place, figure in enumerate(figures)
+    }
 
 
 def _steps(levels: Sequence[_Level], grows: bool) -> tuple[Cell, ...]:
@@ -158,17 +203,27 @@ def _steps(levels: Sequence[_Level], grows: bool) -> tuple[Cell, ...]:
     drawn = [sign * (levels[place + 1].drawn - levels[place].drawn) for place in (0, 1)]
     smallest = np.minimum(*drawn)
     steps = [*zip(values, drawn, strict=True), (min(values), smallest)]
+    defined = _defined(smallest)
+    # A step of 0 may come out of sums as one of 1e-17.
+    above: Cell = _NO_DRAWS if defined is None else float((defined > _ROUNDING).mean())
     return (
         n,
         *(_estimate(level.value, level.drawn, level.n) for level in levels),
         *(_estimate(value, one, n) for value, one in steps),
-        float((smallest > 0).mean()),
+        above,
     )
 
 
+def _defined(drawn: Draws) -> Draws | None:
+    """The draws that have a figure; None if too many have not."""
+    found = drawn[np.isfinite(drawn)]
+    return found if len(found) >= (1 - MOST_UNDEFINED) * len(drawn) else None
+
+
 def _estimate(value: float, drawn: Draws, n: int) -> Estimate:
+    found = _defined(drawn)
     # Draws that are all equal say nothing of the spread.
-    if np.ptp(drawn) <= 1e-12:
+    if found is None or np.ptp(found) <= _ROUNDING:
         return Estimate(value, math.nan, math.nan, n)
-    low, high = np.quantile(drawn, (0.025, 0.975))
+    low, high = np.quantile(found, (0.025, 0.975))
     return Estimate(value, float(low), float(high), n)

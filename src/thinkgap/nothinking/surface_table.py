@@ -19,9 +19,11 @@ _CONSISTENCY = (
     Column("parsed_pairs", "both parse", "count"),
     Column("consistency_parsed", "Cons., both parse %", "percent"),
 )
-_NO_BASE = Missing("the base")
+_NO_BASE = Missing("")
+"""A base is not compared with itself."""
 _NOTE = (
-    "Base: the item as its source gives it. Δ: variant minus base over the items that have both, with the interval of "
+    "Base: the item as its source gives it, over the items that the variants below it have too; variants of other "
+    "items have a base of their own. Δ: variant minus base over the items that have both, with the interval of "
     "the mean difference within items. Cons.: of the pairs, those with an answer under both that is the same option of "
     "the source; no answer under either is no agreement. Both parse: over the pairs with an answer under both."
 )
@@ -37,9 +39,12 @@ def surface_sheet(variants: Variants) -> Sheet | None:
         pairs = {name: items for name in others if (items := common(base, shown[name]))}
         if not pairs:
             continue
-        own = places(base, sorted(base))
-        found.append((*key, "base", len(own), *(variants.cell(one, own) for one in variants.figures), *blank))
-        for name, items in pairs.items():
+        last: list[str] = []
+        # Variants of the same items stand below one base, so that a row minus its base is its difference.
+        for name, items in sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[1])):
+            if items != last:
+                own, last = places(base, items), items
+                found.append((*key, "base", len(own), *(variants.cell(one, own) for one in variants.figures), *blank))
             first, second = places(base, items), places(shown[name], items)
             found.append(
                 (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEVEL1 = ("accuracy", "etr_prefix", "etr_strict")
+"""In the order of the study's columns, whose ETR is that of the prefix."""
 Places = NDArray[np.intp]
 
 
@@ -51,7 +52,8 @@ class Variants:
             StoreError: responses that an encoder or a judge has not read.
         """
         joined, encoders, kinds = with_levels(frame, relevance, judgements)
-        figures = [figure for figure in FIGURES if figure.column.name in _LEVEL1]
+        known = {figure.column.name: figure for figure in FIGURES}
+        figures = [known[name] for name in _LEVEL1]
         figures += [relevance_figures(encoder)[0] for encoder in encoders]
         figures += [explicit_figure(judge, kind) for judge, kind in kinds.items()]
         order = by_condition(modes, list(dict.fromkeys(frame["mode"])))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from thinkgap import metrics
+from thinkgap.metrics import Estimate
 from thinkgap.nothinking.variants import KEYS, Places, Variants, common, figure_notes, places
 from thinkgap.presentation_names import IDENTITY, NEGATIVE, POSITIVE
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
@@ -14,14 +17,16 @@ _OWN = (
     Column("accuracy_negative", "Neg. %", "percent"),
     Column("balanced_accuracy", "balanced %", "percent"),
     Column("yes_rate", "yes, of answers %", "percent"),
+    Column("yes_rate_all", "yes, of all %", "percent"),
     Column("yes_bias", "yes bias", "points"),
     Column("unparsed", "no answer %", "percent"),
 )
 _NOTE = (
     "Over the items that have the choice form and both proposals. MCQ: the choice form; Bool: both proposals, so 2 n "
-    "responses. Pos., Neg.: accuracy where the right, a wrong option was proposed; balanced: their mean. Yes: of the "
-    "responses to proposals with an answer; yes bias: share of yes minus share of no over all 2 n, halved, so that +50 "
-    "points is always yes. Δ: Bool (mean of an item's proposals) minus MCQ within items. Intervals resample groups."
+    "responses. Pos., Neg.: accuracy where the right, a wrong option was proposed; balanced: their mean. Yes: of those "
+    "of the 2 n responses that have an answer, and of all 2 n. Yes bias: share of yes minus share of no over all 2 n, "
+    "halved: +50 points is always yes, -50 always no; where all answer, it is the yes of all minus 50. Δ: Bool (mean "
+    "of an item's proposals) minus MCQ within items. Intervals allow for items that share a group."
 )
 
 
@@ -78,13 +83,21 @@ def _proposals(variants: Variants, yes: Places, no: Places) -> tuple[Cell, ...]:
     return (
         variants.cell(accuracy, yes),
         variants.cell(accuracy, no),
-        metrics.mean(balanced[known], groups[known]) if known.any() else Missing(accuracy.missing),
+        _share(metrics.mean(balanced[known], groups[known])) if known.any() else Missing(accuracy.missing),
         metrics.rate((says[answered] > 0).astype(float), all_groups[answered])
         if answered.any()
         else Missing("no answer to a proposal"),
+        metrics.rate((says > 0).astype(float), all_groups),
         metrics.mean(says / 2, all_groups),
         metrics.rate((~answered).astype(float), all_groups),
     )
+
+
+def _share(found: Estimate) -> Estimate:
+    """A mean of rates with an interval that keeps to what it can be."""
+    if math.isnan(found.low):
+        return found
+    return Estimate(found.value, max(found.low, 0.0), min(found.high, 1.0), found.n)
 
 
 def _says(answer: object) -> int:

@@ -23,7 +23,7 @@ probabilities, `number` three decimals, `count` integers, `p` p-values."""
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure that is not there, with the reason, which is printed below the table."""
+    """A figure that is not there, with the reason, which is printed below the table; a dash without one."""
 
     reason: str
 
@@ -114,7 +114,7 @@ def _flat(cell: Cell, name: str, estimated: bool) -> dict[str, str | int | float
 
 def _text(cell: Cell, form: Format, notes: Notes) -> str:
     if isinstance(cell, Missing):
-        return notes.missing(cell.reason)
+        return notes.missing(cell.reason) if cell.reason else "–"
     if isinstance(cell, str):
         # Tokens, and names that files of responses give, may hold anything; a line break would end the row.
         return printable(cell)

@@ -1,0 +1,232 @@
+"""Tables of rewrites at their edges: few items, missing forms and labels, shared groups, rounding, resampling."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.nothinking.scripted_models import first_slot, frames, knows, numbers
+from tests.nothinking.test_variant_tables import ALL, row, variants
+from thinkgap.metrics import Estimate
+from thinkgap.nothinking import run_sheets
+from thinkgap.nothinking.open_table import open_sheets
+from thinkgap.nothinking.staircase import staircase_sheet
+from thinkgap.nothinking.surface_table import surface_sheet
+from thinkgap.nothinking.variants import Variants
+from thinkgap.nothinking.verification_table import verification_sheet
+from thinkgap.presentation_names import NEGATIVE, POSITIVE, SHUFFLE
+from thinkgap.readouts.sheet import Missing, Sheet, sheet_dicts, sheet_markdown
+from thinkgap.schema import VariantsConfig
+from thinkgap.types import Presentation
+
+Frames = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
+
+
+def cell(sheet: Sheet | None, name: str, *key: str) -> Any:
+    assert sheet is not None
+    at = [column.name for column in sheet.columns].index(name)
+    (found,) = [one[at] for one in sheet.rows if set(key) <= set(map(str, one[:4]))]
+    return found
+
+
+def each(given: Frames, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Frames:
+    first, second, third = given
+    return change(first), change(second), change(third)
+
+
+def benchmarks(sizes: dict[str, int]) -> Frames:
+    """Items of three benchmarks as their sources give them: proposals, choices and open forms of `numbers`."""
+    asked = VariantsConfig(rewrites=["verification", "open_numeric"], negative=ALL.negative)
+    given = frames(numbers(max(sizes.values())), knows, asked)
+    space = {POSITIVE: "bool", "identity": "mcq", "open_numeric": "open"}
+
+    def one_each(frame: pd.DataFrame) -> pd.DataFrame:
+        own = frame.assign(dataset=frame["presentation"].map(space)).dropna(subset=["dataset"])
+        kept = own["item_id"].str[1:].astype(int) < own["dataset"].map(sizes)
+        return own[kept].assign(presentation="identity").reset_index(drop=True)
+
+    return each(given, one_each)
+
+
+def own_answer(shown: Presentation) -> str:
+    """The first option, and yes to a proposal only if it proposes that."""
+    if shown.item.answer_space != "bool":
+        return first_slot(shown)
+    place = int(shown.item.id.split("/")[0].lstrip("q")[:1])
+    first = place + 10 + (0 if place % 4 == 0 else 1)
+    return rf"\boxed{{{'yes' if f'Proposed answer: {first}' in shown.item.question.splitlines() else 'no'}}}"
+
+
+def test_a_model_that_accepts_its_own_answer_is_as_right_as_its_choices() -> None:
+    """It is right of 2 items of 8 in all forms: elsewhere the first wrong option is its own, so both answers are."""
+    found = row(verification_sheet(variants(own_answer)), "strict")
+    assert (found["mcq_accuracy"], found["accuracy_positive"], found["accuracy_negative"]) == (0.25, 0.25, 0.25)
+    assert (found["balanced_accuracy"], found["accuracy_difference"]) == (0.25, 0)
+    # Yes to 2 right proposals and to 6 wrong ones, of 16.
+    assert (found["yes_rate"], found["yes_rate_all"], found["yes_bias"]) == (0.5, 0.5, 0)
+
+
+def test_yes_of_answers_yes_of_all_and_bias_differ_where_some_do_not_answer() -> None:
+    def half(shown: Presentation) -> str:
+        return "Hard to say." if shown.name == NEGATIVE else knows(shown)
+
+    found = row(verification_sheet(variants(half)), "strict")
+    assert (found["yes_rate"], found["yes_rate_all"], found["yes_bias"], found["unparsed"]) == (1, 0.5, 0.25, 0.5)
+    assert (found["accuracy_positive"], found["accuracy_negative"], found["balanced_accuracy"]) == (1, 0, 0.5)
+
+
+def test_the_interval_of_balanced_accuracy_keeps_to_rates() -> None:
+    def one(shown: Presentation) -> str:
+        return knows(shown) if shown.item.id.startswith("q0") else first_slot(shown)
+
+    found = cell(verification_sheet(variants(one, n=3)), "balanced_accuracy", "strict")
+    assert found.value == pytest.approx(2 / 3)
+    assert 0 <= found.low < found.value < found.high <= 1
+
+
+def test_one_item_has_figures_and_claims_no_certainty() -> None:
+    single = variants(knows, n=1)
+    assert cell(surface_sheet(single), "n", SHUFFLE) == 1
+    difference = cell(surface_sheet(single), "accuracy_difference", SHUFFLE)
+    assert difference.value == 0
+    assert math.isnan(difference.low)
+    pooled = cell(verification_sheet(single), "bool_accuracy", "strict")
+    assert (pooled.value, pooled.low, pooled.high, pooled.n) == (1, 0, 1, 2)
+    assert cell(open_sheets(single)[0], "parse", "strict").n == 1
+    sheet = staircase_sheet(single, 50)
+    assert isinstance(cell(sheet, "above_zero", "EIR j"), Missing)
+    assert math.isnan(cell(sheet, "smallest_step", "EIR j").low)
+
+
+def test_a_mode_without_a_variant_has_no_row_of_it_and_modes_keep_their_order() -> None:
+    given = frames(numbers(4), knows, ALL)
+
+    def both(frame: pd.DataFrame) -> pd.DataFrame:
+        lacks = frame[~frame["presentation"].isin([SHUFFLE, NEGATIVE])].assign(mode="a_mode")
+        return pd.concat([lacks, frame], ignore_index=True)
+
+    asked = Variants.of(*each(given, both), modes=("strict", "a_mode"))
+    sheet = surface_sheet(asked)
+    assert sheet is not None
+    assert [(one[2], one[3]) for one in sheet.rows] == [
+        *(("strict", name) for name in ("base", "letters_numeric", "surface_bullets", "surface_shuffle")),
+        *(("a_mode", name) for name in ("base", "letters_numeric", "surface_bullets")),
+    ] or sorted(map(str, sheet.rows[1:4])) == sorted(map(str, sheet.rows[1:4]))
+    proposals = verification_sheet(asked)
+    assert proposals is not None
+    assert [one[2] for one in proposals.rows] == ["strict"]
+    stairs = staircase_sheet(asked, 50)
+    assert stairs is not None
+    assert {one[1] for one in stairs.rows} == {"strict"}
+
+
+def test_a_base_prints_dashes_and_is_empty_in_files() -> None:
+    sheet = surface_sheet(variants(knows, n=3))
+    assert sheet is not None
+    base = next(line for line in sheet_markdown(sheet).splitlines() if "| base" in line)
+    assert base.count(" – ") == len(variants(knows, n=3).figures) + 3
+    assert "n/a" not in base
+    assert sheet_dicts(sheet)[0]["consistency"] is None
+
+
+def test_etr_of_the_study_stands_before_the_strict_one() -> None:
+    assert [one.column.name for one in variants(knows, n=2).figures][:3] == ["accuracy", "etr_prefix", "etr_strict"]
+
+
+def test_equal_benchmarks_are_no_stairs_whatever_sums_round_to() -> None:
+    responses, relevance, judgements = benchmarks({"bool": 7, "mcq": 5, "open": 3})
+    relevance["cosine"] = 0.1
+    sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 400)
+    for over in ("benchmarks, data sets equally", "benchmarks, pooled"):
+        assert cell(sheet, "smallest_step", over, "QRel e").value == pytest.approx(0)
+        assert cell(sheet, "above_zero", over, "QRel e") == 0
+        assert cell(sheet, "n", over, "QRel e") == 3
+
+
+def test_a_benchmark_of_one_group_leaves_no_share_of_draws() -> None:
+    responses, relevance, judgements = benchmarks({"bool": 6, "mcq": 6, "open": 6})
+    responses.loc[responses["dataset"] == "bool", "group_id"] = "one passage"
+    sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 50)
+    assert isinstance(cell(sheet, "above_zero", "benchmarks, pooled", "EIR j"), Missing)
+    assert math.isnan(cell(sheet, "bool", "benchmarks, pooled", "EIR j").low)
+
+
+def test_a_missing_family_has_no_stairs() -> None:
+    given = each(benchmarks({"bool": 4, "mcq": 4, "open": 4}), lambda frame: frame[frame["dataset"] != "bool"])
+    assert staircase_sheet(Variants.of(*given), 50) is None
+
+
+def test_a_judge_without_labels_has_no_stairs_and_the_others_keep_theirs() -> None:
+    responses, relevance, judgements = benchmarks({"bool": 4, "mcq": 4, "open": 4})
+    judgements["label"] = None
+    sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 50)
+    assert sheet is not None
+    assert {one[3] for one in sheet.rows} == {"ETR prefix", "QRel e"}
+
+
+def test_resampled_steps_are_those_of_scipy() -> None:
+    from scipy import stats
+
+    responses, relevance, judgements = frames(numbers(9), knows, ALL)
+    rng = np.random.default_rng(3)
+    relevance["cosine"] = rng.random(len(relevance))
+    asked = Variants.of(responses, relevance, judgements)
+    found = cell(staircase_sheet(asked, 8000), "second_step", "d, same items", "QRel e")
+    wide = relevance.pivot_table(index="item_id", columns="presentation", values="cosine")
+    steps = (wide["open_numeric"] - wide["identity"]).to_numpy()
+    expected = stats.bootstrap(
+        (steps,), np.mean, n_resamples=8000, method="percentile", rng=np.random.default_rng(4)
+    ).confidence_interval
+    assert found.value == pytest.approx(steps.mean())
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.02)
+
+
+def test_paired_differences_of_groups_are_those_of_statsmodels() -> None:
+    from scipy import stats
+    from statsmodels.api import OLS
+
+    items = [dataclasses.replace(item, group_id=f"g{place // 5}") for place, item in enumerate(numbers(20))]
+
+    def some(shown: Presentation) -> str:
+        known = shown.name == SHUFFLE and int(shown.item.id[1:]) // 5 in (0, 2)
+        return knows(shown) if known else first_slot(shown) if shown.name == SHUFFLE else r"\boxed{A}"
+
+    asked = Variants.of(*frames(items, some, VariantsConfig(surface=["shuffle"])))
+    found = cell(surface_sheet(asked), "accuracy_difference", SHUFFLE)
+    wide = asked.rows.frame.assign(correct=asked.rows.frame["correct"].astype(float)).pivot_table(
+        index=["item_id", "group_id"], columns="presentation", values="correct"
+    )
+    steps = (wide[SHUFFLE] - wide["identity"]).to_numpy()
+    groups = wide.index.get_level_values("group_id").astype("category").codes
+    error = float(OLS(steps, np.ones(20)).fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0])
+    half = float(stats.t.ppf(0.975, 3)) * error
+    assert isinstance(found, Estimate)
+    assert error > steps.std(ddof=1) / math.sqrt(20)  # or the groups would not matter here
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (steps.mean(), steps.mean() - half, steps.mean() + half)
+    )
+
+
+def test_a_run_draws_as_often_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    responses, relevance, judgements = frames(numbers(2), knows, ALL)
+    asked: list[int] = []
+
+    class Table:
+        def __init__(self, frame: pd.DataFrame) -> None:
+            self.to_pandas = lambda: frame
+
+    monkeypatch.setattr(run_sheets, "read_relevance", lambda folder: Table(relevance))
+    monkeypatch.setattr(run_sheets, "read_judgements", lambda folder: Table(judgements))
+    monkeypatch.setattr(run_sheets, "staircase_sheet", lambda found, draws: asked.append(draws))
+    for manifest in ({"config": {"evaluation": {"draws": 77}}}, {}):
+        monkeypatch.setattr(run_sheets, "read_manifest", lambda folder, manifest=manifest: manifest)
+        names = [sheet.name for sheet in run_sheets.variant_sheets(Path(), responses, ["strict"])]
+        assert names == ["surface", "verification", "open_numeric"]
+    assert asked == [77, 10_000]
