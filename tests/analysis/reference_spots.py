@@ -1,0 +1,87 @@
+"""Published figures that were read by eye from the printed tables, not from the files that hold them."""
+
+from __future__ import annotations
+
+# Study, table, measure, keys, printed. In values of keys, _ is a blank after `variable=`, and ; a comma.
+SPOTS = """
+prefix table1 accuracy dataset=scienceqa,condition=let_me_think 45.48
+prefix table1 accuracy dataset=ai2d,model=qwen25vl3b,condition=direct 79.02
+prefix table1 difference dataset=mmbench +5.80
+prefix table1 first_slot dataset=scienceqa_image 65.10
+prefix table2 accuracy condition=let_me_think,readout=native 45.56
+prefix table2 accuracy condition=reasoning,readout=probe 82.60
+prefix table2 first_slot condition=lets_reason,readout=probe 36.95
+prefix table2 first_slot condition=lets_solve,readout=native 86.49
+prefix table3 label_mass condition=let_me_think 1.51e-9
+prefix table3 gold_rank condition=direct 5,251
+prefix table3 reasoning_mass_factor condition=let_me_think 4.00
+prefix table3 reasoning_top condition=let_me_think 9.9
+prefix text first_slot_seeds condition=let_me_think 93.54
+prefix text n_unparsed dataset=scienceqa 215
+prefix text accuracy model=llava15_7b,condition=let_me_think 63.06
+prefix text first_slot model=qwen25vl3b,k=3 69.9
+prefix text flips_first model=qwen25vl7b 99.17
+inertia B.1 items dataset=mmlu_pro 12,032
+inertia B.1 items dataset=boolq 3,270
+inertia B.1 items dataset=math 5,000
+inertia B.2 max_tokens model=gemini_3_flash 8,192
+inertia B.2 temperature model=gpt_5_4 0.0
+inertia B.2 max_tokens model=qwen3_4b 8,192
+inertia D.1 qrel encoder=minilm,study_mode=M2,space=mcq 0.366
+inertia D.1 qrel encoder=qwen3_embedding_4b,study_mode=M5,space=open 0.546
+inertia D.1 qrel encoder=qwen3_embedding_4b,study_mode=M2,space=open 0.854
+inertia D.2 qrel encoder=e5_base,study_mode=M2,space=open 0.890
+inertia D.2 qrel encoder=bge_base,study_mode=M5,space=bool 0.154
+inertia D.2 qrel encoder=minilm,study_mode=M5,space=mcq 0.132
+inertia D.3 eir judge=claude_opus,study_mode=M2,space=mcq 40.73
+inertia D.3 eir judge=gpt_5_5,study_mode=M5,space=open 62.00
+inertia D.3 eir judge=claude_opus,study_mode=M5,space=bool 0.10
+inertia D.4 paraphrase_only study_mode=M5,space=open 0.10
+inertia D.4 eir study_mode=M5,space=mcq 25.39
+inertia D.4 paraphrase_only study_mode=M2,space=mcq 0.11
+inertia D.5 five_way model=deepseek_v4_flash 94.21
+inertia D.5 binary model=,outputs=non-empty 96.05
+inertia D.5 binary model=qwen3_32b 98.77
+inertia D.6 spearman encoder=minilm,annotator=A4 0.827
+inertia D.6 spearman encoder=qwen3_embedding_4b,annotator=mean 0.829
+inertia D.6 spearman encoder=minilm,annotator=A1 0.794
+inertia D.7 five_way judge=gpt_5_5,annotator=A4 97.33
+inertia D.7 binary judge=gpt_5_5,annotator=A3 99.00
+inertia D.7 five_way judge=claude_opus,annotator=mean 95.53
+inertia D.8 alpha variable=five-way_label 0.873
+inertia D.8 alpha variable=explicit_reasoning_or_not 0.948
+inertia D.8 alpha variable=relevance;_1_to_5 0.919
+inertia D.9 eir study_mode=M2,space=mcq,annotator=A3 33.3
+inertia D.9 eir study_mode=M5,space=mcq,annotator=mean 11.8
+inertia D.9 eir study_mode=M5,space=open,annotator=A5 57.1
+inertia E.1 copies model=qwen3_4b 233
+inertia E.1 boxed model=gemini_3_flash 28,907
+inertia E.1 answer_first_rate model=qwen3_235b_a22b 0.286
+inertia F.1 visible_words model=deepseek_v4_flash 23
+inertia F.1 qrel dataset=strategyqa 0.276
+inertia F.1 qrel model=qwen3_235b_a22b,study_mode=M2 0.310
+inertia H.1 accuracy model=qwen3_235b_a22b,dataset=mmlu_pro 82.0
+inertia H.1 qrel model=qwen3_32b,dataset=gsm8k 0.801
+inertia H.1 etr model=qwen3_4b,dataset=boolq 0.0
+inertia H.2 eir model=qwen3_32b,study_mode=M5,space=mcq 0.72
+inertia H.2 eir model=qwen3_235b_a22b,study_mode=M2,space=bool 12.15
+inertia H.2 eir model=qwen3_4b,study_mode=M5,space=open 97.78
+inertia I.1 etr model=qwen3_32b,area=humanities,study_mode=M1 4.5
+inertia I.1 eir model=qwen3_4b,area=STEM,study_mode=M5 11.2
+inertia I.1 accuracy model=qwen3_4b,area=other,study_mode=M6 75.0
+inertia I.2 etr model=qwen3_32b,subject=formal_logic,study_mode=M2 7.9
+inertia I.2 accuracy model=qwen3_4b,subject=high_school_us_history,study_mode=M1 86.8
+inertia I.2 etr model=qwen3_4b,subject=high_school_world_history,study_mode=M6 58.2
+inertia I.3 consistency study_mode=M5,variant=numeric 93.0
+inertia I.3 etr_difference study_mode=M2,variant=numeric -8.0
+inertia I.3 qrel study_mode=M2,variant=shuffle 0.372
+inertia I.4 etr model=qwen3_32b,variant=verification 94.8
+inertia I.4 accuracy study_mode=M5,variant=verification_negative 85.2
+inertia I.4 qrel_difference study_mode=M6 -0.203
+inertia I.5 difference model=qwen3_32b -28.9
+inertia I.5 etr model=qwen3_4b,study_mode=M5,variant=open_numeric 13.4
+inertia I.5 exact study_mode=M6 47.5
+inertia text annotated outputs=non-empty 402
+inertia text responses study_mode=M2 8,400
+inertia text responses study_mode= 572,688
+""".strip().splitlines()
