@@ -49,7 +49,7 @@ def house_style() -> Iterator[None]:
     """Figures that are drawn inside look alike; opens no window."""
     import matplotlib as mpl
 
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(_SETTINGS):  # pyright: ignore[reportArgumentType]
         yield
 
 
