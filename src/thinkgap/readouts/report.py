@@ -104,6 +104,8 @@ def report_text(run_dir: Path | str, by: Sequence[str] | None = None) -> str:
     readouts = read_run(run_dir).column("readout").unique().to_pylist()
     if NATIVE in readouts:
         return report_markdown(report_of_run(run_dir, by))
+    if by:
+        raise StoreError(f"{run_dir} has no native readout to group: it has {', '.join(sorted(set(readouts)))}")
     return "\n".join(map(to_markdown, tables_of_run(run_dir)))
 
 
