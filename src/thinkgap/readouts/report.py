@@ -28,6 +28,7 @@ from thinkgap.readouts.permutation import permutation_charts, permutation_sheets
 from thinkgap.readouts.proposals import proposal_sheets
 from thinkgap.readouts.sheet import Chart, Sheet, sheet_markdown
 from thinkgap.readouts.shift import shift_charts, shift_sheets
+from thinkgap.readouts.surface import surface_sheets
 from thinkgap.readouts.table import REFERENCE, Table, make_table, tables_of_run
 from thinkgap.readouts.table_text import to_markdown
 from thinkgap.readouts.verdict import Thresholds, Verdict, verdict_sheet, verdicts
@@ -146,7 +147,7 @@ def _sheets(
         sheets += generation_sheets(frame, replies, conditions, reference=reference)
         sheets += aligned_sheets(frame, conditions, reference=reference, cue=settings.get("cue", ""))
     sheets += control_sheet(native, conditions)
-    sheets += proposal_sheets(native, conditions, reference=reference)
+    sheets += surface_sheets(native, conditions) + proposal_sheets(native, conditions, reference=reference)
     return sheets, charts
 
 

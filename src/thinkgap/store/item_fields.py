@@ -113,7 +113,7 @@ def _require(by: Sequence[str], known: Collection[str]) -> None:
     for name in by:
         if name not in known:
             near = nearest(name, known)
-            listed = "" if near.startswith("; known") else f"; known: {', '.join(sorted(known)) or 'none'}"
+            listed = "" if near.startswith("; known") else f" Fields: {', '.join(sorted(known))}"
             raise ConfigError(f"by={','.join(by)}: no item has a field {name!r}{near}{listed}")
     if len(set(by)) < len(by):
         raise ConfigError(f"by={','.join(by)}: name each field once")
