@@ -15,7 +15,8 @@ from thinkgap.store.items import ITEMS_FILE
 
 _NOTE = (
     "Over the same rows as the table of conditions. Difference: to {reference}, on the rows that both have, with the "
-    "interval of the mean difference within rows. Intervals allow for items that share a group; of few rows they are wide."
+    "interval of the mean difference within rows. Intervals allow for items that share a "
+    "group; of few rows they are wide."
 )
 
 

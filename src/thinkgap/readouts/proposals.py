@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NOTE = (
     "Over the items that have the choice form and both proposals. Pos., Neg.: accuracy where the right, a wrong option "
-    "was proposed; balanced: their mean; always yes and guessing both have 50 %. Yes bias: share of yes over both minus "
+    "was proposed; balanced: their mean; always yes has 50 %. Yes bias: share of yes over both minus "
     "50 %, so that +50 points is always yes. Mass: probability of all labels together."
 )
 _CHANGES = "Δ: minus the same under {reference}, within the items that have all forms under both conditions."
@@ -62,7 +62,9 @@ def proposal_sheets(frame: pd.DataFrame, conditions: Sequence[str], *, reference
         Column("yes_bias_change", "Δ", "points"),
         Column("label_mass", "yes/no mass", "mass"),
     )
-    rows = tuple((name, *_row(items, None if name == reference else base, name)) for name, items in by_condition.items())
+    rows = tuple(
+        (name, *_row(items, None if name == reference else base, name)) for name, items in by_condition.items()
+    )
     title = "Proposed answers, read as yes or no"
     return [Sheet("verification", title, columns, rows, (_NOTE, _CHANGES.format(reference=reference)))]
 

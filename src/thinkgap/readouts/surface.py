@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOTES = (
-    "Over the items that have the form; base: over those of the source's form that have options. Δ, consistency: beside "
-    "the same items in the source's form under the same condition.",
+    "Over the items that have the form; base: over those of the source's form that have options. Δ, consistency: "
+    "beside the same items in the source's form under the same condition.",
     "Consistency: share of items with the same content predicted. A reader of contents has 100 % everywhere; one that "
     "always takes the first slot has 100 % where the order stays and, shuffled, the share of items whose first option "
     "stays.",
