@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="figures by fields of the items too, such as subject,k or level,type (any field of items.parquet)",
     )
     options = parser.parse_args(arguments)
+    if options.by is not None and options.csv:
+        parser.error("--by adds tables, and --csv prints that of conditions: give --sheet by_FIELD_FIELD instead")
     by = None if options.by is None else [name.strip() for name in options.by.split(",") if name.strip()]
     rows: list[Row] = []
     failed = False
@@ -68,6 +70,7 @@ def _text(folder: str, by: Sequence[str] | None) -> str:
         return nothinking_text(Path(folder), nothinking_sheets(Path(folder), by))
     if not _has_probes(folder):
         return report_text(folder, by)
+    _refuse_grouping(folder, by)
     # Probes import torch, which evaluations need not wait for.
     from probes.tables import report_markdown, report_of_probes
 
@@ -94,9 +97,15 @@ def _sheets(folder: str, by: Sequence[str] | None) -> Sequence[Sheet]:
         return nothinking_sheets(Path(folder), by)
     if not _has_probes(folder):
         return report_of_run(folder, by).sheets
+    _refuse_grouping(folder, by)
     from probes.tables import report_of_probes
 
     return report_of_probes(Path(folder)).sheets
+
+
+def _refuse_grouping(folder: str, by: Sequence[str] | None) -> None:
+    if by:
+        raise StoreError(f"{folder} is a training, which keeps no fields of its items: --by takes runs of evaluate.py")
 
 
 def _has_responses(folder: str) -> bool:

@@ -16,7 +16,7 @@ def parse(row: Row) -> Draft:
         answer_space="open",
         answer=answer,
         subject=row.text("type"),
-        meta={"level": row.text("level"), "solution": solution},
+        meta={"level": row.text("level"), "type": row.text("type"), "solution": solution},
         group_keys=(question_key(problem),),
     )
 

@@ -23,7 +23,7 @@ def parse(row: Row) -> Draft:
         choices=options,
         gold=gold,
         subject=row.text("category"),
-        meta={"source": row.text("src")},
+        meta={"category": row.text("category"), "source": row.text("src")},
         group_keys=(question_key(question, options),),
     )
 

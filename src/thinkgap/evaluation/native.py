@@ -145,6 +145,8 @@ def _score(
         further = read_further(cfg, prepared, run, set(excluded))
         nothing_new = not run.has_shards and bool(stored.get("finished"))
         require_all(run, prepared, excluded, world)
+        # Also beside records that were complete before, which may be of a time without this file.
+        write_items(run.path, {cfg.dataset.name: prepared.loaded.items})
         run.merge(
             prepared.names,
             RecordFacts(
@@ -200,7 +202,6 @@ def _score(
         started=started,
         finished=finished,
     )
-    write_items(run.path, {cfg.dataset.name: prepared.loaded.items})
     write_manifest(run.path, manifest)
     return world.from_first(manifest)
 

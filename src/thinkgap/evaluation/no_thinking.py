@@ -21,6 +21,7 @@ from thinkgap.evaluation.predict import quiet_libraries
 from thinkgap.evaluation.stored import Stored, stored_runs
 from thinkgap.importers import load_responses
 from thinkgap.nothinking.analyse import Analysed, analyse_all
+from thinkgap.nothinking.by_fields import check_response_fields
 from thinkgap.nothinking.comprehension import COMPREHENSION_FILE, read_exchanges, to_dict, write_exchanges
 from thinkgap.nothinking.equality import MathEquality
 from thinkgap.nothinking.run_sheets import nothinking_sheets, nothinking_text
@@ -28,9 +29,9 @@ from thinkgap.nothinking.store import RESPONSES_FILE, read_responses, write_resp
 from thinkgap.readouts.sheet import Sheet, sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
 from thinkgap.schema import BackendKind, EvaluateConfig
-from thinkgap.store.atomic import write_text
+from thinkgap.store.atomic import write_parquet, write_text
 from thinkgap.store.fingerprint import check_fingerprint
-from thinkgap.store.items import copy_items, write_items
+from thinkgap.store.items import ITEMS_FILE, items_of_runs, write_items
 from thinkgap.store.manifest import collect_manifest, write_manifest
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
@@ -76,6 +77,7 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
         with RunFolder(folder).held():
             done = folder / RESPONSES_FILE
             stored = None if cfg.responses is None else stored_runs(cfg.responses)
+            items = None if stored is None else items_of_runs([file.parent for file in stored.files])
             loaded = {} if cfg.responses is not None else load_datasets(cfg)
             check_fingerprint(folder, _fingerprint(cfg, loaded, stored), done.exists())
             if stored is not None:
@@ -83,14 +85,16 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             else:
                 found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded)
                 rows = _analysed(cfg, found)
+            if not loaded:
+                check_response_fields(cfg.evaluation.by, items, rows)
             (folder / COMPREHENSION_FILE).unlink(missing_ok=True)  # of a run that never ended, with other settings
             if found.exchanges is not None:
                 write_exchanges(folder / COMPREHENSION_FILE, found.exchanges)
             write_responses(done, rows)
             if loaded:
                 write_items(folder, {name: one.items for name, one in loaded.items()})
-            elif stored is not None:
-                copy_items(folder, [file.parent for file in stored.files])
+            elif items is not None:
+                write_parquet(folder / ITEMS_FILE, items)
             levels = add_levels(cfg, folder, rows)
             facts = {"config": asdict(cfg), "modes": found.modes, "notes": list(found.notes), **found.described}
             facts["levels"] = levels

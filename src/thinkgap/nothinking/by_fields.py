@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from thinkgap.errors import ConfigError, nearest
+from thinkgap.errors import StoreError
+from thinkgap.nothinking.analyse import Analysed
 from thinkgap.nothinking.figures import FIGURES, Rows
 from thinkgap.nothinking.variants import Variants, figure_notes
 from thinkgap.readouts.sheet import Cell, Column, Sheet
-from thinkgap.store.item_fields import NONE, Key, natural, sheet_name
+from thinkgap.store.item_fields import Key, field_values, fields_of, group_values, natural, sheet_name
+from thinkgap.store.items import ITEMS_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STORED = ("subject", "area", "split", "space")
-"""Fields that responses have themselves, for runs without `items.parquet`."""
+_STORED = ("dataset", "item_id", "subject", "area", "split", "space", "group_id", "labels")
+"""What rows of `responses.parquet` know of their items themselves, for runs without `items.parquet`."""
+
+
+def check_response_fields(by: Sequence[str], items: pa.Table | None, rows: Iterable[Analysed]) -> None:
+    """Refuse fields that the items of responses do not have, before encoders and judges are asked.
+
+    Args:
+        by: names of the fields.
+        items: rows of `items.parquet`; None for responses that came without.
+        rows: the responses.
+
+    Raises:
+        ConfigError: with the nearest names and all that there are.
+    """
+    if by and items is not None:
+        field_values(items, by)
+    elif by:
+        _values((row.answered.question for row in rows), by)
 
 
 def values_of_responses(frame: pd.DataFrame, by: Sequence[str]) -> dict[Key, tuple[str, ...]]:
@@ -26,14 +46,17 @@ def values_of_responses(frame: pd.DataFrame, by: Sequence[str]) -> dict[Key, tup
     Raises:
         ConfigError: a field that it has not.
     """
-    for name in by:
-        if name not in _STORED:
-            raise ConfigError(
-                f"evaluation.by: the responses of this run came without their items and have no field {name!r}"
-                f"{nearest(name, _STORED)}"
-            )
-    rows = frame[["dataset", "item_id", *by]].astype(str).itertuples(index=False)
-    return {(row[0], row[1]): tuple(value or NONE for value in row[2:]) for row in rows}
+    return _values(frame[list(_STORED)].itertuples(index=False), by)
+
+
+def _values(rows: Iterable[Any], by: Sequence[str]) -> dict[Key, tuple[str, ...]]:
+    """Of rows of `responses.parquet` or of `Question`s, which call these fields alike."""
+    return group_values((((str(row.dataset), str(row.item_id)), _fields(row)) for row in rows), by)
+
+
+def _fields(row: Any) -> dict[str, str]:
+    k = 2 if row.space == "bool" else len(row.labels)
+    return fields_of({"area": str(row.area)}, (row.subject, row.split, k, row.space, row.group_id))
 
 
 def by_fields_sheet(variants: Variants, values: Mapping[Key, tuple[str, ...]], by: Sequence[str]) -> Sheet:
@@ -43,6 +66,9 @@ def by_fields_sheet(variants: Variants, values: Mapping[Key, tuple[str, ...]], b
         variants: responses to items as their sources give them, with their figures.
         values: per item its values of the fields.
         by: names of the fields.
+
+    Raises:
+        StoreError: a response to an item that is not known.
     """
     frame = variants.rows.frame
     figures = (*variants.figures, next(one for one in FIGURES if one.column.name == "visible_words"))
@@ -51,6 +77,8 @@ def by_fields_sheet(variants: Variants, values: Mapping[Key, tuple[str, ...]], b
     cells: dict[Any, list[int]] = {}
     for place, row in enumerate(frame[["model", "dataset", "item_id", "mode"]].itertuples(index=False)):
         model, dataset, item, mode = map(str, row)
+        if (dataset, item) not in values:
+            raise StoreError(f"{ITEMS_FILE} lacks item {item} of {dataset}; start the same command again")
         cells.setdefault((model, dataset, values[dataset, item], mode), []).append(place)
     found: list[tuple[Cell, ...]] = []
     for key in sorted(cells, key=lambda key: (key[0], key[1], natural(key[2]), order[key[3]])):

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 from thinkgap.readouts.table import REFERENCE, condition_rows, counted
 from thinkgap.store.item_fields import field_values, natural, sheet_name
+from thinkgap.store.items import ITEMS_FILE
 
 _NOTE = (
     "Over the same rows as the table of conditions. Difference: to {reference}, on the rows that both have, with the "
-    "interval of the mean difference within rows; intervals resample groups of items."
+    "interval of the mean difference within rows. Intervals allow for items that share a "
+    "group; of few rows they are wide."
 )
 
 
@@ -31,10 +34,13 @@ def by_fields_sheet(
 
     Raises:
         ConfigError: a field that no item has.
+        StoreError: a record of an item that is not known.
     """
     # A run of the native readout has one data set, so the id is enough.
     values = {item: found for (_, item), found in field_values(items, by).items()}
     frame = counted(records)
+    if lacking := set(frame["item_id"]) - values.keys():
+        raise StoreError(f"{ITEMS_FILE} lacks item {min(lacking)}; start the same command again")
     keys = [values[item] for item in frame["item_id"]]
     found: list[tuple[Cell, ...]] = []
     for key in sorted(set(keys), key=natural):

@@ -55,7 +55,7 @@ def overview_sheets(frame: pd.DataFrame, conditions: Sequence[str], requests: Ma
         Sheet("readouts", "Accuracy by readout", (*lead, *columns), tuple(accuracy), notes),
         Sheet("first_slot", "First-slot rate by readout", (*lead, *baselines, *columns), tuple(first), notes),
     ]
-    ks = sorted(set(frame["k"]))
+    ks = sorted(set(rows_of(frame, "native")["k"]))  # as shown: a proposal has two answers, whatever its item has
     if len(ks) > 1:
         by_k = []
         for k in ks:

@@ -7,24 +7,26 @@ labels are other tokens than letters, so what it does to both is no effect of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgap import metrics
 from thinkgap.presentation_names import IDENTITY, NEGATIVE, POSITIVE
-from thinkgap.readouts.frames import NATIVE, parts_of
+from thinkgap.readouts.frames import NATIVE, groups_of, parts_of, values
 from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NOTE = (
-    "Over the items that have the choice form and both proposals. Pos., Neg.: accuracy where the right, a wrong "
-    "option was proposed; balanced: their mean. Yes bias: share of yes over both minus 50 %, so that +50 points is "
-    "always yes. Difference: balanced accuracy minus that under {reference}, within items. Mass: probability of all "
-    "labels together."
+    "Over the items that have the choice form and both proposals. Pos., Neg.: accuracy where the right, a wrong option "
+    "was proposed; balanced: their mean; always yes has 50 %. Yes bias: share of yes over both minus "
+    "50 %, so that +50 points is always yes. Mass: probability of all labels together."
 )
+_CHANGES = "Δ: minus the same under {reference}, within the items that have all forms under both conditions."
 
 
 def proposal_sheets(frame: pd.DataFrame, conditions: Sequence[str], *, reference: str) -> list[Sheet]:
@@ -33,60 +35,89 @@ def proposal_sheets(frame: pd.DataFrame, conditions: Sequence[str], *, reference
     Args:
         frame: records of the native readout.
         conditions: in the run's order.
-        reference: condition that differences are taken to.
+        reference: condition that changes are taken to.
     """
     forms = [parts_of(frame, NATIVE, conditions, name) for name in (IDENTITY, POSITIVE, NEGATIVE)]
-    found: list[tuple[Cell, ...]] = []
-    base: pd.Series | None = None
-    for condition in forms[0]:
-        parts = [form[condition].set_index("item_id") for form in forms if condition in form]
-        if len(parts) < len(forms):
-            continue
-        items = sorted(set.intersection(*(set(part.index) for part in parts)))
-        if not items:
-            continue
-        choice, positive, negative = (part.loc[items] for part in parts)
-        groups = choice["group_id"].to_numpy()
-        balanced = (positive["correct"].astype(float) + negative["correct"].astype(float)) / 2
-        difference: Cell = Missing("the reference itself")
-        if condition == reference:
-            base = balanced
-        elif base is None or not base.index.equals(balanced.index):
-            difference = Missing("no pair")
-        else:
-            difference = metrics.mean((balanced - base).to_numpy(), groups)
-        # Yes is slot 0 of a proposal, though it is shown nowhere.
-        yes = np.mean([(part["pred_slot"] == 0).to_numpy(dtype=float) for part in (positive, negative)], axis=0)
-        mass = np.mean([part["label_mass"].to_numpy(dtype=float) for part in (positive, negative)], axis=0)
-        found.append(
-            (
-                condition,
-                len(items),
-                metrics.rate(choice["correct"].to_numpy(dtype=float), groups),
-                metrics.first_slot_rate(choice["pred_slot"].to_numpy(), groups),
-                metrics.mean(choice["label_mass"].to_numpy(dtype=float), groups),
-                metrics.rate(positive["correct"].to_numpy(dtype=float), groups),
-                metrics.rate(negative["correct"].to_numpy(dtype=float), groups),
-                metrics.mean(balanced.to_numpy(), groups),
-                metrics.mean(yes - 0.5, groups),
-                metrics.mean(mass, groups),
-                difference,
-            )
-        )
-    if not found:
+    by_condition = {
+        condition: items
+        for condition in forms[0]
+        if all(condition in form for form in forms) and (items := _Items.of([form[condition] for form in forms])).ids
+    }
+    if not by_condition:
         return []
+    base = by_condition.get(reference)
     columns = (
         Column("condition", "condition", "text"),
         Column("n", "items", "count"),
         Column("mcq_accuracy", "MCQ accuracy %", "percent"),
+        Column("mcq_accuracy_change", "Δ", "points"),
         Column("mcq_first_slot", "MCQ first slot %", "percent"),
+        Column("mcq_first_slot_change", "Δ", "points"),
         Column("mcq_label_mass", "MCQ mass", "mass"),
         Column("accuracy_positive", "Pos. %", "percent"),
         Column("accuracy_negative", "Neg. %", "percent"),
         Column("balanced_accuracy", "balanced %", "percent"),
+        Column("balanced_accuracy_change", "Δ", "points"),
         Column("yes_bias", "yes bias", "points"),
+        Column("yes_bias_change", "Δ", "points"),
         Column("label_mass", "yes/no mass", "mass"),
-        Column("difference", f"balanced, difference to {reference}", "points"),
+    )
+    rows = tuple(
+        (name, *_row(items, None if name == reference else base, name)) for name, items in by_condition.items()
     )
     title = "Proposed answers, read as yes or no"
-    return [Sheet("verification", title, columns, tuple(found), (_NOTE.format(reference=reference),))]
+    return [Sheet("verification", title, columns, rows, (_NOTE, _CHANGES.format(reference=reference)))]
+
+
+@dataclass(frozen=True)
+class _Items:
+    """The items that have all three forms under one condition; arrays in the order of `ids`."""
+
+    ids: list[str]
+    groups: NDArray[Any]
+    figures: dict[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, forms: Sequence[pd.DataFrame]) -> _Items:
+        """From the rows of the choice form, of the right proposal and of the wrong one."""
+        parts = [form.set_index("item_id") for form in forms]
+        ids = sorted(set.intersection(*(set(part.index) for part in parts)))
+        choice, positive, negative = (part.loc[ids] for part in parts)
+        right, wrong = values(positive, "correct"), values(negative, "correct")
+        mass = (values(positive, "label_mass") + values(negative, "label_mass")) / 2
+        figures = {
+            "mcq_accuracy": values(choice, "correct"),
+            "mcq_first_slot": (values(choice, "pred_slot") == 0).astype(float),
+            "mcq_label_mass": values(choice, "label_mass"),
+            "accuracy_positive": right,
+            "accuracy_negative": wrong,
+            "balanced_accuracy": (right + wrong) / 2,
+            # Yes is right of the one and wrong of the other.
+            "yes_bias": (right + 1 - wrong) / 2 - 0.5,
+            "label_mass": mass,
+        }
+        return cls(ids, groups_of(choice), figures)
+
+
+def _row(items: _Items, base: _Items | None, condition: str) -> list[Cell]:
+    found: list[Cell] = [len(items.ids)]
+    for name, figure in items.figures.items():
+        rate = name in ("mcq_accuracy", "mcq_first_slot", "accuracy_positive", "accuracy_negative")
+        if np.isnan(figure).any():
+            found.append(Missing("label mass is missing in some records"))
+        else:
+            found.append(metrics.rate(figure, items.groups) if rate else metrics.mean(figure, items.groups))
+        if name in ("mcq_accuracy", "mcq_first_slot", "balanced_accuracy", "yes_bias"):
+            found.append(_change(items, base, name))
+    return found
+
+
+def _change(items: _Items, base: _Items | None, name: str) -> Cell:
+    if base is None:
+        return Missing("the reference itself, or a run without it")
+    place = {item: row for row, item in enumerate(base.ids)}
+    here = [row for row, item in enumerate(items.ids) if item in place]
+    if not here:
+        return Missing("no item has all forms under both conditions")
+    there = [place[items.ids[row]] for row in here]
+    return metrics.mean(items.figures[name][here] - base.figures[name][there], items.groups[here])

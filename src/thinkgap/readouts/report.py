@@ -28,6 +28,7 @@ from thinkgap.readouts.permutation import permutation_charts, permutation_sheets
 from thinkgap.readouts.proposals import proposal_sheets
 from thinkgap.readouts.sheet import Chart, Sheet, sheet_markdown
 from thinkgap.readouts.shift import shift_charts, shift_sheets
+from thinkgap.readouts.surface import surface_sheets
 from thinkgap.readouts.table import REFERENCE, Table, make_table, tables_of_run
 from thinkgap.readouts.table_text import to_markdown
 from thinkgap.readouts.verdict import Thresholds, Verdict, verdict_sheet, verdicts
@@ -104,6 +105,8 @@ def report_text(run_dir: Path | str, by: Sequence[str] | None = None) -> str:
     readouts = read_run(run_dir).column("readout").unique().to_pylist()
     if NATIVE in readouts:
         return report_markdown(report_of_run(run_dir, by))
+    if by:
+        raise StoreError(f"{run_dir} has no native readout to group: it has {', '.join(sorted(set(readouts)))}")
     return "\n".join(map(to_markdown, tables_of_run(run_dir)))
 
 
@@ -144,7 +147,7 @@ def _sheets(
         sheets += generation_sheets(frame, replies, conditions, reference=reference)
         sheets += aligned_sheets(frame, conditions, reference=reference, cue=settings.get("cue", ""))
     sheets += control_sheet(native, conditions)
-    sheets += proposal_sheets(native, conditions, reference=reference)
+    sheets += surface_sheets(native, conditions) + proposal_sheets(native, conditions, reference=reference)
     return sheets, charts
 
 

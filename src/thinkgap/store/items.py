@@ -5,6 +5,7 @@ Holds texts and digests of images, never images. Records and responses refer to 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thinkgap.errors import StoreError
+from thinkgap.printable import printable
 from thinkgap.store.atomic import write_parquet
 from thinkgap.types import Item
+
+log = logging.getLogger(__name__)
 
 ITEMS_FILE = "items.parquet"
 _TEXTS = pa.list_(pa.string())
@@ -34,6 +38,8 @@ SCHEMA = pa.schema(
 )
 """`k` is the number of options, `gold` the content index of the right one, `images` SHA-256 digests of encoded bytes,
 `meta` the further fields of the data set (area, level, type, grade, ...)."""
+_ASKED = ("question", "context", "choices", "gold", "answer", "images")
+"""What makes an item the question that it is."""
 
 
 def write_items(folder: Path, items: Mapping[str, Sequence[Item]]) -> None:
@@ -75,23 +81,32 @@ def read_items(folder: Path) -> pa.Table | None:
     return table
 
 
-def copy_items(folder: Path, runs: Sequence[Path]) -> None:
-    """Write the items of other runs, each once, into a folder; nothing where a run has none.
+def items_of_runs(runs: Sequence[Path]) -> pa.Table | None:
+    """The items of several runs, each once, sorted as in a run; None if one of them has no such file.
+
+    None, too, with a warning, if two runs call different questions by one name and id: nobody knows then which of them
+    a response answers. Further fields that only one of the runs has are kept.
 
     Raises:
-        StoreError: a damaged file, or two runs that call different items by one id.
+        StoreError: a damaged file.
     """
-    tables = [table for run in runs if (table := read_items(run)) is not None]
-    if len(tables) < len(runs):
-        return
+    tables = [read_items(run) for run in runs]
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in (row for table in tables for row in table.to_pylist()):
-        if rows.setdefault((row["dataset"], row["item_id"]), row) != row:
-            raise StoreError(
-                f"item {row['item_id']} of {row['dataset']} is not the same in all of these runs; read them apart"
-            )
-    table = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=SCHEMA)
-    write_parquet(folder / ITEMS_FILE, table)
+    for table in tables:
+        if table is None:
+            return None
+        for row in table.to_pylist():
+            first = rows.setdefault((row["dataset"], row["item_id"]), row)
+            if any(first[name] != row[name] for name in _ASKED):
+                log.warning(
+                    "item %s of %s is not the same in all of these runs, so %s is not carried along",
+                    printable(row["item_id"]),
+                    printable(row["dataset"]),
+                    ITEMS_FILE,
+                )
+                return None
+            first["meta"] = list({**dict(row["meta"]), **dict(first["meta"])}.items())
+    return pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=SCHEMA)
 
 
 def _row(dataset: str, item: Item) -> dict[str, Any]:
