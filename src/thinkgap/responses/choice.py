@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from thinkgap.errors import ConfigError
+from thinkgap.responses.bullets import after_bullet, bullet_names
 from thinkgap.responses.labels import LabelMatch, label_form, labels_of
 from thinkgap.responses.options import OptionMatch, Options
 from thinkgap.responses.reading import ENCLOSED, SENTENCE_END, TWO_LABELS, Read, peeled
@@ -28,6 +29,8 @@ _NUMERIC_SEPARATOR = re.compile(r"[.:)]\s|\)")
 _BRACKET = re.compile(r"[*_`\"'”’]{0,3} {0,2}[(\[]")
 _LIST = re.compile(r"(?:or|and|nor)\b|[/&,]", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:a|an|the)\s+", re.IGNORECASE)
+_NAMED = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|letter|label)\s+", re.IGNORECASE)
+_OTHER_CASE = re.compile(r"([^\W\d_]{1,5})[.:)]\s*")
 _LINE = 2000
 """Longer lines are prose."""
 
@@ -35,30 +38,39 @@ _LINE = 2000
 class ChoiceReader:
     """Reads labels and options of one presentation.
 
+    Options that are shown as bullets have no labels: their own texts are the answers, and no letter or number is one
+    unless an option says so.
+
     Args:
-        labels: one per slot.
+        labels: one per slot; none for bullets.
         options: the options' texts in slot order, or none.
 
     Raises:
-        ConfigError: labels cannot be told apart, or are not as many as the options.
+        ConfigError: labels (of bullets, options) are missing, cannot be told apart, or are not as many as the options.
     """
 
     def __init__(self, labels: tuple[str, ...], options: tuple[str, ...] = ()) -> None:
         self._labels = labels_of(labels)
-        if options and len(options) != len(labels):
+        self._bullets = not labels
+        self._names = labels or bullet_names(options)
+        if labels and options and len(options) != len(labels):
             raise ConfigError(f"{len(labels)} labels {labels} for {len(options)} options: give one label per option")
         self._options = Options(options, lambda text: self._labels.in_any_case(text) is not None)
 
     def boxed(self, content: str) -> Read | None:
-        r"""`C`, `\text{C}`, `(C)`, `C: text`, or the text of one option."""
-        read = self.whole(content) or self._label_and_gloss(content)
+        r"""`C`, `\text{C}`, `(C)`, `Option C`, `C: text`, or the text of one option."""
+        read = self.whole(content) or self._named(content) or self._label_and_gloss(content)
         if read is None and len({found.slot for found in self._labels.isolated(content)}) > 1:
             return Read(None, flags=(TWO_LABELS,))
         return read
 
     def whole(self, text: str) -> Read | None:
         """A label, one option's text, or a label and its own option's text."""
-        return _agreed(self._alone(text), self._label_and_option(text))
+        return (
+            _agreed(self._alone(text), self._label_and_option(text))
+            or self._other_case_and_option(text)
+            or self._bullet(text)
+        )
 
     def stated(self, text: str, start: int) -> Read | None:
         """The label or the option right after an anchor."""
@@ -76,12 +88,39 @@ class ChoiceReader:
         while blank < len(text) and text[blank].isspace():
             blank += 1
         lead = self._labels.after_lead(text, blank)
+        if self._bullets and (marked := after_bullet(self._options, text, blank)) is not None:
+            lead = self._labels.after_lead(text, marked)
         filler = _FILLER.match(text, lead)
         after = self._labels.after_lead(text, filler.end()) if filler and filler.end() > lead else lead
         return sorted({blank, lead, after}), bool(filler and filler.group("several"))
 
+    def _named(self, text: str) -> Read | None:
+        """`Option C`, or `Option C: text` with C's own text."""
+        for form in peeled(text):
+            if name := _NAMED.match(form):
+                rest = form[name.end() :]
+                return _agreed(
+                    self._alone(rest) if label_form(self._labels, rest)[1] else None, self._label_and_option(rest)
+                )
+        return None
+
+    def _other_case_and_option(self, text: str) -> Read | None:
+        """`IV. text` under the label iv, where that is iv's own text."""
+        for form in peeled(text):
+            label = _OTHER_CASE.match(form)
+            slot = self._labels.in_any_case(label.group(1)) if label else None
+            if label is not None and slot is not None and self._options.whole(form[label.end() :]) == slot:
+                return self._read(slot)
+        return None
+
+    def _bullet(self, text: str) -> Read | None:
+        """An option's text after the mark under which it is shown."""
+        text = text.strip()
+        start = after_bullet(self._options, text, 0) if self._bullets else None
+        return None if start is None else self._alone(text[start:])
+
     def _read(self, slot: int, start: int = 0, end: int = 0, flags: tuple[str, ...] = ()) -> Read:
-        return Read(self._labels.names[slot], slot, start, end, flags)
+        return Read(self._names[slot], slot, start, end, flags)
 
     def _alone(self, text: str) -> Read | None:
         """A label, or else one option's text, and nothing else."""
