@@ -78,7 +78,8 @@ def extract(
     Args:
         content: the reply's visible channel; empty if nothing came back.
         space: what kind of answer was asked for.
-        labels: the labels that were shown, one per slot (mcq; none of bullets); for bool, how Yes and No were shown, if they were.
+        labels: the labels that were shown, one per slot (mcq; none of bullets); for bool, how Yes and No were
+            shown, if they were.
         options: the options' texts in slot order (mcq); without them only labels are read.
         mode: name of the mode that the prompt was built for.
         truncated: whether the reply was cut by the limit on new tokens.
