@@ -68,8 +68,8 @@ def load_responses(
         watch: passes on the rows that are being checked, such as a progress bar.
 
     Returns:
-        All rows, good and bad. Of two responses to the same request (data set, id, presentation, mode, thinking, model) the first is
-        kept and the second is bad.
+        All rows, good and bad. Of two responses to the same request (data set, id, presentation, mode, thinking,
+        model) the first is kept and the second is bad.
 
     Raises:
         DataError: the file cannot be read, lacks a column, or has no row that can be used.
