@@ -30,6 +30,8 @@ def test_labels_are_single_characters_that_differ(name: str) -> None:
         ("reversed", ("C", "B", "A")),
         ("late", ("P", "Q", "R")),
         ("lower", ("a", "b", "c")),
+        ("numeric", ("1", "2", "3")),
+        ("roman", ("i", "ii", "iii")),
         ("digits", ("1", "2", "3")),
         ("greek", ("α", "β", "γ")),
         ("cyrillic", ("Б", "Г", "Д")),
@@ -56,6 +58,9 @@ def test_a_set_too_short_leaves_the_item_out() -> None:
     for name in ("late", "greek", "cyrillic", "nonword"):
         assert with_labels(ten, name) is not None
         assert with_labels(eleven, name) is None
+    for name, most in (("lower", 20), ("numeric", 20), ("roman", 17)):
+        assert with_labels(identity(make_item(choices=options(most))), name) is not None
+        assert with_labels(identity(make_item(choices=options(most + 1))), name) is None
     reversed_ten = with_labels(ten, "reversed")
     assert reversed_ten is not None
     assert reversed_ten.labels == tuple("JIHGFEDCBA")

@@ -104,7 +104,7 @@ def test_items_without_a_rewrite_are_told(
     cfg = rows(f"{V}.rewrites=[open_text]")
     with caplog.at_level(logging.INFO):
         shown_variants(cfg, load_items(cfg, cfg.dataset).items)
-    assert "4 of 9 items have no open_text, the first because its question depends on the options" in caplog.text
+    assert "4 of 9 items have no open_text: its question depends on the options" in caplog.text
 
 
 @pytest.mark.parametrize(

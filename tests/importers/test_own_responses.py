@@ -68,6 +68,7 @@ def test_a_row_with_everything(lines: Callable[..., Path]) -> None:
             options=("oxygen", "carbon dioxide"),
             parts=("Plants make sugar.", "Which gas do plants take in?", "oxygen", "carbon dioxide"),
             subject="biology",
+            contents=(0, 1),
         ),
         "strict",
         Thinking.disabled,
@@ -277,3 +278,33 @@ def test_one_bad_line_of_many_loses_no_other(lines: Callable[..., Path]) -> None
     found = load_responses(lines(rows))
     assert len(found.answered) == 49
     assert [bad.id for bad in found.bad] == ["line 21"]
+
+
+def test_responses_to_perturbed_items(lines: Callable[..., Path]) -> None:
+    shuffle = MCQ | {"presentation": "surface_shuffle", "contents": [1, 0]}
+    bullets = MCQ | {"presentation": "surface_bullets", "contents": [0, 1], "gold": 1, "response": "\\boxed{oxygen}"}
+    found = load_responses(lines([MCQ, shuffle, bullets, shuffle]))
+    asked = [one.question for one in found.answered]
+    assert [one.presentation for one in asked] == ["identity", "surface_shuffle", "surface_bullets"]
+    assert [one.contents for one in asked] == [(0, 1), (1, 0), (0, 1)]
+    assert "answers the same request as line 2" in found.bad[0].reason
+    assert asked[2].problem.endswith("Options:\n- oxygen\n- carbon dioxide")
+    assert asked[2].answer == "carbon dioxide"
+    read = read_answered(found.answered[2])
+    assert (read.answer, read.slot) == ("oxygen", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"contents": [0, 0]}, "does not name each of the 2 options"),
+        ({"contents": [0]}, "does not name each of the 2 options"),
+        ({"contents": [0, True]}, "no list of indices"),
+        ({"contents": "01"}, "no list of indices"),
+        ({"presentation": "surface_bullets", "labels": ["A", "B"]}, "and no 'labels'"),
+        ({"presentation": "surface_bullets", "options": ["same", "same"], "gold": 0}, "options that all differ"),
+        ({"contents": [0], "space": "open", "options": None}, "does not fit space open"),
+    ],
+)
+def test_presentations_that_do_not_fit(lines: Callable[..., Path], change: dict[str, Any], complaint: str) -> None:
+    assert complaint in reason(lines, MCQ | change)

@@ -8,7 +8,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 
+from thinkgap.data.checks import PLACEHOLDER, normalise
 from thinkgap.presentation_names import BULLETS, SHUFFLE
+from thinkgap.responses.extract import extract
+from thinkgap.responses.normalise import normalise as text
 from thinkgap.types import LETTERS, Item, Presentation
 
 
@@ -35,10 +38,17 @@ def shuffled(item: Item, seed: int, *, allow_identity: bool = True) -> Presentat
 def bullets(item: Item) -> Presentation | str:
     """The item's options in the source's order as bullets without labels, or why it cannot be shown so.
 
-    An option's own text is its label, so all texts have to differ.
+    An option's own text is its label. So all texts have to differ, and each has to be read back from a box that holds
+    it: not an image, and not a text whose braces do not close.
     """
     if item.answer_space != "mcq":
         return "it has no options"
-    if len(set(item.choices)) < len(item.choices):
+    if any(PLACEHOLDER.search(choice) for choice in item.choices):
+        return "its options are images"
+    if len({normalise(text(choice)) for choice in item.choices}) < len(item.choices):
         return "two of its options have the same text"
-    return Presentation(item, tuple(range(len(item.choices))), item.choices, BULLETS, lettered=False)
+    for slot, choice in enumerate(item.choices):
+        if extract(rf"\boxed{{{choice}}}", "mcq", options=item.choices).slot != slot:
+            return "one of its options cannot be read back from a box"
+    labels = tuple(choice.strip() for choice in item.choices)
+    return Presentation(item, tuple(range(len(item.choices))), labels, BULLETS, lettered=False)

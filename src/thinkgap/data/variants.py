@@ -88,5 +88,7 @@ def _variant(
         found = bullets(item)
     else:
         check_label_set(name)
-        found = with_labels(identity(item), name) or "it has no options, or more than the set has labels"
+        found = with_labels(identity(item), name) or (
+            "it has no options" if item.answer_space != "mcq" else "it has more options than the set has labels"
+        )
     return found if isinstance(found, str) else [found]

@@ -140,6 +140,8 @@ def without_unread(builder: PromptBuilder, shown: Shown) -> tuple[list[list[Pres
     for name, example in (
         (name, one) for name, presentations in others.items() for one in examples(builder, presentations)
     ):
+        if name in unread:
+            continue
         direct, _ = builder.text(example, builder.conditions[0])
         try:
             for condition in builder.conditions:

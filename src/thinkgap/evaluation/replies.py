@@ -140,7 +140,7 @@ def read_reply(
     shown = prompt.presentation
     text, opening = decode(reply.token_ids), _opening(prompt.condition)
     asked: dict[str, Any] = {
-        "labels": shown.labels,
+        "labels": shown.labels if shown.lettered else (),
         "options": shown.contents,
         "mode": prompt.condition.name if prompt.condition.kind == "mode" else None,
         "truncated": reply.finish == "length",

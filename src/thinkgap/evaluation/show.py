@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from thinkgap.backends.served import build_request
-from thinkgap.errors import ConfigError, PromptError
+from thinkgap.errors import ConfigError, LabelError, PromptError
 from thinkgap.evaluation.messages import messages_of
 from thinkgap.evaluation.presentations import presentations_of
 from thinkgap.evaluation.variants import load_items
@@ -20,7 +21,7 @@ from thinkgap.prompts.build import PromptBuilder
 from thinkgap.prompts.conditions import all_conditions
 from thinkgap.schema import BackendKind, EvaluateConfig
 from thinkgap.tracking.console import setup_logging
-from thinkgap.types import Condition, Placement, Presentation, Thinking
+from thinkgap.types import Condition, Placement, Presentation, Prompt, Thinking
 
 
 def show_prompts(cfg: EvaluateConfig) -> None:
@@ -54,20 +55,29 @@ def _rendered(cfg: EvaluateConfig, presentations: list[Presentation], conditions
     builder = PromptBuilder(fmt, conditions, cfg.labels, cfg.label_ids, cfg.prompt.instruction, cfg.prompt.system)
     for presentation in presentations:
         try:
-            prompts = [prepared.prompt for prepared in builder.build(presentation)]
+            prompts, unread = _prompts(builder, presentation)
         except PromptError as error:
             yield f"=== {presentation.item.id}\n    excluded: {error}\n"
             continue
         for prompt in prompts:
             labels = {
                 label: {token: fmt.tokenizer.decode([token]) for token in ids}
-                for label, ids in zip(presentation.labels, prompt.label_ids, strict=True)
+                for label, ids in zip(presentation.labels, prompt.label_ids, strict=False)
             }
             images = f", {prompt.n_image_tokens} of them image tokens" if prompt.images else ""
             yield (
                 f"{_head(presentation, prompt.condition)}\n{prompt.text}◀ read here\n"
-                f"--- {len(prompt.input_ids)} tokens{images}; label tokens {labels or 'none (open question)'}\n"
+                f"--- {len(prompt.input_ids)} tokens{images}; label tokens {labels or unread}\n"
             )
+
+
+def _prompts(builder: PromptBuilder, presentation: Presentation) -> tuple[list[Prompt], str]:
+    """Prompts under all conditions, and why they have no label tokens, if they have none."""
+    try:
+        return [one.prompt for one in builder.build(presentation)], "none (open question)"
+    except LabelError as error:
+        plain = replace(builder, reads_labels=False)
+        return [one.prompt for one in plain.build(presentation)], f"none ({error})"
 
 
 def _request(cfg: EvaluateConfig, presentation: Presentation, condition: Condition) -> str:

@@ -6,6 +6,7 @@ Knows settings, data and the records of earlier runs; no model.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -74,7 +75,8 @@ def shown_variants(cfg: EvaluateConfig, items: Sequence[Item]) -> list[Variants]
     for name in dict.fromkeys([*asked.rewrites, *asked.surface]):
         reasons = [one.missing[name] for one in found if name in one.missing]
         if reasons:
-            log.info("%d of %d items have no %s, the first because %s", len(reasons), len(items), name, reasons[0])
+            counted = "; ".join(f"{reason} ({n})" for reason, n in Counter(reasons).most_common())
+            log.info("%d of %d items have no %s: %s", len(reasons), len(items), name, counted)
     return found
 
 

@@ -16,6 +16,7 @@ from thinkgap.data.jsonl import plain_text
 from thinkgap.errors import ConfigError, RowError, nearest
 from thinkgap.importers.channels import response_of
 from thinkgap.importers.found import Found
+from thinkgap.presentation_names import BULLETS, IDENTITY
 from thinkgap.responses.extract import reader_of
 from thinkgap.types import LETTERS, Answered, AnswerSpace, Question, Thinking
 
@@ -63,7 +64,8 @@ def build(found: Found, defaults: Defaults) -> Built:
     if not (stem or found.prompt):
         raise RowError("the question is empty")
     space = _space(row.text("space"), defaults)
-    labels, options = _choices(found, space, defaults)
+    shown = _text(found, "presentation") or IDENTITY
+    labels, options = _choices(found, space, defaults, shown)
     name = _id(row.values.get("id"))
     dataset = _text(found, "dataset") or defaults.dataset
     item_id = name or question_key(stem or found.prompt, options, context).partition(":")[2][:16]
@@ -73,12 +75,14 @@ def build(found: Found, defaults: Defaults) -> Built:
         group_id=readable(group, "'group_id'"),
         dataset=dataset,
         space=space,
-        problem=problem_text(context, stem, labels, options) if stem else found.prompt,
+        problem=problem_text(context, stem, () if shown == BULLETS else labels, options) if stem else found.prompt,
         answer=readable(right_answer(row.values.get("gold"), space, labels, options), "'gold'"),
         labels=labels,
         options=options,
         parts=tuple(part for part in (context, stem, *options) if part) if stem and (options or space != "mcq") else (),
         subject=_text(found, "subject"),
+        presentation=shown,
+        contents=_contents(found, space, len(labels), shown),
     )
     mode = _text(found, "mode") or defaults.mode
     response = response_of(row, defaults.model)
@@ -90,11 +94,15 @@ def build(found: Found, defaults: Defaults) -> Built:
 
 
 def problem_text(context: str, question: str, labels: Sequence[str], options: Sequence[str]) -> str:
-    """Context, question and options as one text, in the layout of the inertia study (arXiv 2610.11765)."""
+    """Context, question and options as one text, in the layout of the inertia study (arXiv 2610.11765).
+
+    Options without labels are bullets.
+    """
     lines = [f"Context: {context}"] if context else []
     lines.append(f"Question: {question}")
     if options:
-        lines += ["Options:", *(f"{label}. {option}" for label, option in zip(labels, options, strict=True))]
+        marks = [f"{label}." for label in labels] or ["-"] * len(options)
+        lines += ["Options:", *(f"{mark} {option}" for mark, option in zip(marks, options, strict=True))]
     return "\n".join(lines)
 
 
@@ -145,13 +153,18 @@ def _space(said: str, defaults: Defaults) -> AnswerSpace:
     return cast(AnswerSpace, space)
 
 
-def _choices(found: Found, space: AnswerSpace, defaults: Defaults) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Labels and options; options without labels are lettered."""
+def _choices(
+    found: Found, space: AnswerSpace, defaults: Defaults, shown: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Labels and options; options without labels are lettered, and bullets are their own labels."""
     labels, options = _texts(found, "labels"), _texts(found, "options")
     if space != "mcq":
         if options:
             raise RowError(f"space {space} has no 'options'; is it mcq?")
         labels = labels if space == "bool" else ()
+    elif shown == BULLETS:
+        if labels or len(options) < 2:
+            raise RowError(f"presentation {BULLETS} has two or more 'options' and no 'labels'")
     else:
         labels = labels or defaults.labels[: len(options) or None] or tuple(LETTERS[: len(options)])
         if not labels:
@@ -165,7 +178,22 @@ def _choices(found: Found, space: AnswerSpace, defaults: Defaults) -> tuple[tupl
         reader_of(space, labels, options)
     except ConfigError as error:
         raise RowError(str(error)) from None
-    return labels, options
+    return (options if shown == BULLETS else labels), options
+
+
+def _contents(found: Found, space: AnswerSpace, k: int, shown: str) -> tuple[int, ...]:
+    """Content of the source in each slot; of an item as its source gives it the slots themselves."""
+    values = found.row.values.get("contents")
+    if values is None:
+        return tuple(range(k)) if space == "mcq" and shown == IDENTITY else ()
+    given = list(values) if isinstance(values, list | tuple) else [None]
+    if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in given):
+        raise RowError(f"contents {values!r:.40} is no list of indices from 0")
+    if space == "mcq" and sorted(given) != list(range(k)):
+        raise RowError(f"contents {given} does not name each of the {k} options of the source once, from 0")
+    if space != "mcq" and (len(given) > 1 or space == "open"):
+        raise RowError(f"contents {given} does not fit space {space}: bool has the index of the proposed option alone")
+    return tuple(given)
 
 
 def _thinking(found: Found, defaults: Defaults) -> Thinking:

@@ -23,6 +23,8 @@ OPTIONAL = (
     "options",
     "context",
     "subject",
+    "presentation",
+    "contents",
     "reasoning",
     "reasoning_content",
     "reasoning_details",

@@ -68,8 +68,8 @@ def load_responses(
         watch: passes on the rows that are being checked, such as a progress bar.
 
     Returns:
-        All rows, good and bad. Of two responses to the same request (data set, id, mode, thinking, model) the first is
-        kept and the second is bad.
+        All rows, good and bad. Of two responses to the same request (data set, id, presentation, mode, thinking,
+        model) the first is kept and the second is bad.
 
     Raises:
         DataError: the file cannot be read, lacks a column, or has no row that can be used.
@@ -160,8 +160,9 @@ def _built(rows: Iterable[Found], defaults: Defaults) -> tuple[list[Built], list
 
 
 def _request(answered: Answered) -> tuple[object, ...]:
-    question = answered.question
-    return question.dataset, question.item_id, answered.mode, answered.thinking, answered.response.model
+    asked = answered.question
+    shown = answered.question.presentation
+    return asked.dataset, asked.item_id, shown, answered.mode, answered.thinking, answered.response.model
 
 
 def _name(found: Found) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from thinkgap.nothinking.correct import Equal, is_correct
 from thinkgap.responses import Extraction, Rule, split_reasoning
-from thinkgap.responses.answered import is_refused, read_answered
+from thinkgap.responses.answered import is_refused, read_answered, shown_labels
 from thinkgap.responses.boxes import find_answer_box
 from thinkgap.responses.channels import as_list, each_once, is_encrypted, reasoning_texts
 from thinkgap.responses.finish import is_cut, is_filtered
@@ -120,7 +120,8 @@ def read(answered: Answered, *, equal: Equal | None = None, read_swapped: bool =
         found, channels = read_answered(replace(answered, response=content)), []
     reasoning = each_once([*channels, *inline])
     visible = [found.trace] if found.trace and not _is_among(found.trace, reasoning) else []
-    loose = permissive_of(found, answered.question.space, answered.question.labels)
+    question = answered.question
+    loose = permissive_of(found, question.space, shown_labels(question), question.options)
     correct, correct_loose, undecided, undecided_loose = _judged(answered, found.answer, loose, equal)
     return ResponseReading(
         status=found.status,

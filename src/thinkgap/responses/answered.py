@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from thinkgap.presentation_names import BULLETS
 from thinkgap.responses.channels import reasoning_texts
 from thinkgap.responses.extract import Extraction, extract
 from thinkgap.responses.finish import is_cut, is_filtered, is_refusal
-from thinkgap.types import Answered, Response, Thinking
+from thinkgap.types import Answered, Question, Response, Thinking
 
 _OFF_MODE = "think_off"
 """What a response of no mode is read as, if its thinking was switched off."""
@@ -33,7 +34,7 @@ def read_answered(answered: Answered) -> Extraction:
     read = extract(
         response.content,
         question.space,
-        labels=question.labels,
+        labels=shown_labels(question),
         options=question.options,
         mode=_mode(answered),
         # A filter, too, ends a response that might have been longer.
@@ -46,6 +47,11 @@ def read_answered(answered: Answered) -> Extraction:
     if is_filtered(response.finish_reason):
         return replace(read, status="content_filtered")
     return replace(read, status="refused") if refused else read
+
+
+def shown_labels(question: Question) -> tuple[str, ...]:
+    """The labels that stood before the options; none where they were bullets, whose own texts are their labels."""
+    return () if question.presentation == BULLETS else question.labels
 
 
 def is_refused(response: Response) -> bool:

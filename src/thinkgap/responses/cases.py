@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from thinkgap.errors import ConfigError, RowError, nearest
-from thinkgap.responses.answered import read_answered
+from thinkgap.responses.answered import read_answered, shown_labels
 from thinkgap.responses.permissive import permissive_of
 from thinkgap.types import Answered, AnswerSpace, Question, Response, ResponseStatus, Thinking
 
@@ -133,7 +133,7 @@ def run_case(case: Case, equal: Equal) -> list[Difference]:
         "trace_nonempty": bool(read.trace),
         "post_nonempty": bool(read.post),
         "reasoning_nonempty": bool(read.reasoning),
-        "permissive": permissive_of(read, question.space, question.labels),
+        "permissive": permissive_of(read, question.space, shown_labels(question), question.options),
     }
     found.update((flag, flag in read.flags) for flag in FLAGS)
     if "equal" in case.expect:

@@ -1,70 +1,38 @@
-r"""Reads which option a text chooses: by label, by label and text, or by text.
+"""Reads which option a statement chooses, and makes the reader of one presentation.
 
-It does not know where in a reply that text stands, or which option is right.
+It does not know where in a reply a statement begins, or which option is right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
-from thinkgap.errors import ConfigError
-from thinkgap.responses.labels import LabelMatch, label_form, labels_of
-from thinkgap.responses.options import OptionMatch, Options
-from thinkgap.responses.reading import ENCLOSED, SENTENCE_END, TWO_LABELS, Read, peeled
-
-CONFLICT = "label_text_conflict"
-LABEL_IS_OPTION = "label_is_option"
+from thinkgap.responses.bullets import after_bullet
+from thinkgap.responses.labels import label_form
+from thinkgap.responses.options import OptionMatch
+from thinkgap.responses.reading import SENTENCE_END, TWO_LABELS, Read, peeled
+from thinkgap.responses.whole_choice import CONFLICT, LABEL_IS_OPTION, WholeChoiceReader, agreed
 
 _FILLER = re.compile(
     r"(?:(?:therefore|thus|then|hence|clearly|simply|indeed|most likely|likely|probably|definitely)\b[,\s]*)?"
     r"(?:(?:the\s)?(?:correct\s)?(?:option|choice|letter|label)\b[\s:]*)?(?P<several>(?:either|both)\b\s*)?",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"\s*(?:[.:)]+(?=\s|\Z|[^\W\d])|--?(?=\s)|—|,)?\s*")
-_GLOSS_SEPARATOR = re.compile(r"[.:)]|-|—")
-_NUMERIC_SEPARATOR = re.compile(r"[.:)]\s|\)")
 _BRACKET = re.compile(r"[*_`\"'”’]{0,3} {0,2}[(\[]")
-_LIST = re.compile(r"(?:or|and|nor)\b|[/&,]", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:a|an|the)\s+", re.IGNORECASE)
 _LINE = 2000
 """Longer lines are prose."""
 
 
-class ChoiceReader:
-    """Reads labels and options of one presentation.
-
-    Args:
-        labels: one per slot.
-        options: the options' texts in slot order, or none.
-
-    Raises:
-        ConfigError: labels cannot be told apart, or are not as many as the options.
-    """
-
-    def __init__(self, labels: tuple[str, ...], options: tuple[str, ...] = ()) -> None:
-        self._labels = labels_of(labels)
-        if options and len(options) != len(labels):
-            raise ConfigError(f"{len(labels)} labels {labels} for {len(options)} options: give one label per option")
-        self._options = Options(options, lambda text: self._labels.in_any_case(text) is not None)
-
-    def boxed(self, content: str) -> Read | None:
-        r"""`C`, `\text{C}`, `(C)`, `C: text`, or the text of one option."""
-        read = self.whole(content) or self._label_and_gloss(content)
-        if read is None and len({found.slot for found in self._labels.isolated(content)}) > 1:
-            return Read(None, flags=(TWO_LABELS,))
-        return read
-
-    def whole(self, text: str) -> Read | None:
-        """A label, one option's text, or a label and its own option's text."""
-        return _agreed(self._alone(text), self._label_and_option(text))
+class ChoiceReader(WholeChoiceReader):
+    """Reads labels and options of one presentation, in boxes, whole replies and statements."""
 
     def stated(self, text: str, start: int) -> Read | None:
         """The label or the option right after an anchor."""
         places, several = self._places(text, start)
         return (
-            _agreed(self._option_alone(text, places), self._label_then_option(text, places[-1]))
+            agreed(self._option_alone(text, places), self._label_then_option(text, places[-1]))
             or self._label_at(text, places[-1], several)
             or (None if several else self._lower_case_label(text, places[-1]))
             or self._option_at(text, places)
@@ -76,66 +44,11 @@ class ChoiceReader:
         while blank < len(text) and text[blank].isspace():
             blank += 1
         lead = self._labels.after_lead(text, blank)
+        if self._bullets and (marked := after_bullet(self._options, text, blank)) is not None:
+            lead = self._labels.after_lead(text, marked)
         filler = _FILLER.match(text, lead)
         after = self._labels.after_lead(text, filler.end()) if filler and filler.end() > lead else lead
         return sorted({blank, lead, after}), bool(filler and filler.group("several"))
-
-    def _read(self, slot: int, start: int = 0, end: int = 0, flags: tuple[str, ...] = ()) -> Read:
-        return Read(self._labels.names[slot], slot, start, end, flags)
-
-    def _alone(self, text: str) -> Read | None:
-        """A label, or else one option's text, and nothing else."""
-        slot, own_case = label_form(self._labels, text)
-        option = self._options.whole(text)
-        if slot is None:
-            return None if option is None else self._read(option)
-        if option in (None, slot):
-            return self._read(slot)
-        # "a" under the labels A to D, where another option's text is "a", may mean either.
-        return self._read(slot, flags=(LABEL_IS_OPTION,)) if own_case else Read(None, flags=(LABEL_IS_OPTION,))
-
-    def _label_and_option(self, text: str) -> Read | None:
-        for form in peeled(text):
-            for label, rest in self._split(form):
-                option = self._options.whole(rest)
-                if option is not None:
-                    return self._read(label.slot) if option == label.slot else Read(None, flags=(CONFLICT,))
-        return None
-
-    def _label_and_gloss(self, text: str) -> Read | None:
-        """A label, a separator, and any text that is no second answer."""
-        for form in peeled(text):
-            for label, rest in self._split(form):
-                between = form[label.end : len(form) - len(rest)]
-                numeric = self._labels.names[label.slot][-1:].isdigit()
-                separated = _NUMERIC_SEPARATOR if numeric else _GLOSS_SEPARATOR
-                set_apart = separated.search(between) or (rest.startswith("(") and between.isspace() and not numeric)
-                if set_apart and self._is_gloss(label, rest):
-                    return self._read(label.slot)
-        return None
-
-    def _split(self, form: str) -> Iterator[tuple[LabelMatch, str]]:
-        """The label that opens `form`, and what follows it after white space or a separator."""
-        label = self._labels.at(form, self._labels.after_lead(form, 0))
-        if label is not None:
-            rest = self._after_separator(form, label)
-            if label.end < rest < len(form):
-                yield label, form[rest:]
-
-    def _after_separator(self, text: str, label: LabelMatch) -> int:
-        closed = ENCLOSED.match(text, label.end)
-        separator = _SEPARATOR.match(text, closed.end() if closed else label.end)
-        return separator.end() if separator else label.end
-
-    def _is_gloss(self, label: LabelMatch, rest: str) -> bool:
-        """Whether `rest` can be a text beside the label and not a second answer."""
-        other, _ = label_form(self._labels, rest)
-        listed = any(
-            found.slot != label.slot and rest[found.end : found.end + 1] in (".", ":", ")")
-            for found in self._labels.isolated(rest)
-            if rest[found.end :].strip()
-        )
-        return other is None and not listed and _LIST.match(rest) is None
 
     def _option_alone(self, text: str, places: list[int]) -> Read | None:
         """A line or sentence that is one option's text; a label that is one as well is left to the label."""
@@ -223,13 +136,6 @@ class ChoiceReader:
 def choice_reader(labels: tuple[str, ...], options: tuple[str, ...] = ()) -> ChoiceReader:
     """`ChoiceReader`, made once for each presentation."""
     return ChoiceReader(labels, options)
-
-
-def _agreed(first: Read | None, second: Read | None) -> Read | None:
-    """The one that is there; a failure where both are and differ."""
-    if first is None or second is None:
-        return first or second
-    return first if second.answer in (None, first.answer) else Read(None, flags=(CONFLICT,))
 
 
 def _line(text: str, start: int) -> str:

@@ -78,7 +78,8 @@ def extract(
     Args:
         content: the reply's visible channel; empty if nothing came back.
         space: what kind of answer was asked for.
-        labels: the labels that were shown, one per slot (mcq); for bool, how Yes and No were shown, if they were.
+        labels: the labels that were shown, one per slot (mcq; none of bullets); for bool, how Yes and No were
+            shown, if they were.
         options: the options' texts in slot order (mcq); without them only labels are read.
         mode: name of the mode that the prompt was built for.
         truncated: whether the reply was cut by the limit on new tokens.
@@ -87,8 +88,8 @@ def extract(
         open_box: whether the reply begins inside a box that its prompt opened; None takes it from the mode's name.
 
     Raises:
-        ConfigError: an mcq reply without labels, with labels that cannot be told apart, or with another number of
-            options. No text raises anything.
+        ConfigError: an mcq reply without labels and options, with labels (of bullets, options) that cannot be told
+            apart, or with another number of options. No text raises anything.
     """
     parts = split_reasoning(normalise(content))
     reader = reader_of(space, labels, options)

@@ -17,6 +17,8 @@ _LEAD = "*_`\"'“”‘’«$~:([{}"
 _OPENING = "([{*_`$\"'“‘"
 _WORDS = ("A", "I", "a", "i")
 """Labels that are words of English as well."""
+_NOTHING = "(?!)"
+"""Pattern of what stands nowhere."""
 _HARD = r"(?:,|;)?\s{0,3}(?:and/or|or|nor)\b|[/&+]"
 _SOFT = r",?\s{0,3}and\b|,"
 _VERB = re.compile(
@@ -38,24 +40,24 @@ class Labels:
     """The labels of one presentation.
 
     Args:
-        labels: one per slot.
+        labels: one per slot; none of options that are shown without labels, which no text holds then.
         any_case: whether `B` may be written `b` anywhere (yes and no); else only where nothing else stands.
 
     Raises:
-        ConfigError: labels are missing, blank, or equal once they are normalised.
+        ConfigError: labels are blank, or equal once they are normalised.
     """
 
     def __init__(self, labels: tuple[str, ...], any_case: bool = False) -> None:
         self.names = labels
         self.any_case = any_case
         spellings = [normalise(label).strip() for label in labels]
-        if not labels or not all(spellings) or len(set(spellings)) < len(labels):
+        if not all(spellings) or len(set(spellings)) < len(labels):
             raise ConfigError(f"labels {labels} cannot be read from replies: give one label per option, all different")
         self._exact = {spelling: slot for slot, spelling in enumerate(spellings)}
         lower = [spelling.casefold() for spelling in spellings]
         self._lower = {spelling: slot for slot, spelling in enumerate(lower) if lower.count(spelling) == 1}
         longest = sorted(spellings, key=len, reverse=True)
-        one = "|".join(re.escape(spelling) + _boundary(spelling) for spelling in longest)
+        one = "|".join(re.escape(spelling) + _boundary(spelling) for spelling in longest) or _NOTHING
         case = re.IGNORECASE if any_case else 0
         lead = re.escape("".join(sorted(set(_LEAD) - set("".join(spellings)))))
         self._lead = re.compile(rf"(?:[\s{lead}]|{WRAPPERS}|\\[(\[])*")

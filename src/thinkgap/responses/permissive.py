@@ -36,22 +36,25 @@ def permissive(
         ConfigError: as for `extract`.
     """
     found = extract(content, space, labels=labels, options=options, mode=mode, truncated=truncated, open_box=open_box)
-    return permissive_of(found, space, labels)
+    return permissive_of(found, space, labels, options)
 
 
-def permissive_of(read: Extraction, space: AnswerSpace, labels: Sequence[str] = ()) -> str | None:
+def permissive_of(
+    read: Extraction, space: AnswerSpace, labels: Sequence[str] = (), options: Sequence[str] = ()
+) -> str | None:
     """`permissive` of a reply that is read already.
 
     Args:
         read: what `extract` says of the reply.
         space: as for `extract`, and so is the next.
         labels: the labels that were shown.
+        options: the options' texts, which take the place of labels where none were shown.
     """
     if read.answer is not None:
         return read.answer
     visible = split_reasoning(read.text).visible
     if space == "mcq":
-        known = labels_of(tuple(labels))
+        known = labels_of(tuple(labels) or tuple(option.strip() for option in options))
         found = known.isolated(visible)
         return known.names[found[-1].slot] if found else None
     if space == "bool":
