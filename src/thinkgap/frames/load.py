@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def load(
-    run: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, allow_mixed_models: bool = False
-) -> Runs:
+def load(run: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, allow_mixed_models: bool = False) -> Runs:
     """A finished run, or several, as data frames.
 
     Args:

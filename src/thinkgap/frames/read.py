@@ -100,3 +100,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
         elif field.nullable and field.type in optional:
             frame[field.name] = column.to_pandas(types_mapper=optional.get)
     return cast("pd.DataFrame", frame)
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    return StoreError(f"{path} is damaged ({error}); delete it and start the same command again")
