@@ -1,7 +1,7 @@
 """Seconds to load a made-up file of records, beside plain pandas: `python -m benchmarks.load_records [--rows N]`.
 
-Loads no model. The file has the columns, the compression and the checksums of a run's; `--layers` gives it lens columns,
-which no plain run has.
+Loads no model. The file has the columns, the compression and the checksums of a run's; `--layers` gives it lens
+columns, which no plain run has.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thinkgap.errors import StoreError
@@ -36,11 +35,11 @@ def labels_long(records: pa.Table) -> pa.Table:
     sizes = _lengths(logprobs)
     _same(records, "label_logprobs", np.where(sizes == 0, k, sizes), k)
     values = np.full(len(parent), np.nan)
-    values[sizes[parent] > 0] = np.asarray(pc.list_flatten(logprobs), dtype=np.float64)
+    values[sizes[parent] > 0] = np.asarray(logprobs.flatten(), dtype=np.float64)
     own: dict[str, Any] = {
         "slot": pa.array(slot, pa.int32()),
-        "content": pc.list_flatten(_list(records, "order")),
-        "label": pc.list_flatten(labels).dictionary_encode(),
+        "content": _list(records, "order").flatten(),
+        "label": labels.flatten().dictionary_encode(),
         "gold": pa.array(_numbers(records, "gold_slot")[parent] == slot),
         "predicted": pa.array(_numbers(records, "pred_slot")[parent] == slot),
         "logprob": pa.array(values),
@@ -66,21 +65,21 @@ def layers_long(records: pa.Table) -> pa.Table:
     nested, masses = _list(records, "lens_label_logprobs"), _list(records, "lens_label_mass")
     depth = _lengths(nested)
     _same(records, "lens_label_mass", _lengths(masses), depth)
-    by_layer = cast(Any, pc.list_flatten(nested))
+    by_layer = nested.flatten()
     row_of_layer = np.repeat(np.arange(len(depth)), depth)
     _same(records, "lens_label_logprobs", _lengths(by_layer), k[row_of_layer], row_of_layer)
     layer = _count(depth)
     place = np.repeat(np.arange(len(layer)), k[row_of_layer])
     parent, slot = row_of_layer[place], _count(k[row_of_layer])
     starts = np.cumsum(k) - k
-    order = np.asarray(pc.list_flatten(_list(records, "order")), dtype=np.int32)
+    order = np.asarray(_list(records, "order").flatten(), dtype=np.int32)
     own: dict[str, Any] = {
         "layer": pa.array(layer[place], pa.int32()),
         "slot": pa.array(slot, pa.int32()),
         "content": pa.array(order[starts[parent] + slot]),
         "gold": pa.array(_numbers(records, "gold_slot")[parent] == slot),
-        "logprob": pc.list_flatten(by_layer),
-        "label_mass": pa.array(np.asarray(pc.list_flatten(masses), dtype=np.float64)[place]),
+        "logprob": by_layer.flatten(),
+        "label_mass": pa.array(np.asarray(masses.flatten(), dtype=np.float64)[place]),
     }
     return _joined(records, parent, own, LAYER_COLUMNS)
 
@@ -101,7 +100,7 @@ def _list(records: pa.Table, name: str) -> Any:
 
 
 def _lengths(lists: Any) -> NDArray[np.int64]:
-    return np.asarray(pc.list_value_length(lists), dtype=np.int64)
+    return np.asarray(lists.value_lengths(), dtype=np.int64)
 
 
 def _numbers(records: pa.Table, name: str) -> NDArray[np.int64]:
@@ -119,8 +118,8 @@ def _same(
         row = int(wrong[0] if rows is None else rows[wrong[0]])
         key = tuple(records.column(part)[row].as_py() for part in KEY)
         raise StoreError(
-            f"the record {key}: {name} has {found[wrong[0]]} entries and not {expected[wrong[0]]}; the file was changed "
-            "after the run: make it again"
+            f"the record {key}: {name} has {found[wrong[0]]} entries and not {expected[wrong[0]]}; the file "
+            "was changed after the run: make it again"
         )
 
 
