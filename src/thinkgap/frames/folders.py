@@ -35,8 +35,8 @@ def folders_of(names: Iterable[str | os.PathLike[str]]) -> list[Path]:
         StoreError: a name without a folder, or a pattern without a run.
     """
     found: dict[Path, Path] = {}
-    for name in map(os.fspath, names):
-        name = str(Path(name).expanduser())
+    for given in names:
+        name = str(Path(os.fspath(given)).expanduser())
         if not is_pattern(name):
             found.setdefault(Path(name).resolve(), Path(name))
             continue
