@@ -18,7 +18,7 @@ from analysis.comparing.pairs import compare_all
 from analysis.comparing.scores import n_models, scores_of
 from analysis.comparing.tables import Comparison, csv_of, difference_text, text_of
 from thinkgap.errors import StoreError, ThinkgapError
-from thinkgap.frames import load
+from thinkgap.frames import Runs, load
 from thinkgap.store.atomic import write_text
 
 
@@ -33,7 +33,7 @@ def compare_runs(first: str | Path, second: str | Path) -> Comparison:
         StoreError: a folder without a finished run (see `thinkgap.load`), or runs without a figure or an item in
             common.
     """
-    own, other = load([first]), load([second])
+    own, other = _single(first), _single(second)
     by_model = max(n_models(own), n_models(other)) > 1
     compared, only_own, only_other = compare_all(scores_of(own, by_model), scores_of(other, by_model))
     if not compared:
@@ -44,14 +44,13 @@ def compare_runs(first: str | Path, second: str | Path) -> Comparison:
         raise StoreError(
             f"{first} and {second} have no item in common: compare runs of the same data set, split and sample"
         )
-    manifests = [next(iter(run.manifests.values())) for run in (own, other)]
     return Comparison(
         str(first),
         str(second),
         compared,
         only_own,
         only_other,
-        settings_that_differ(*manifests),
+        settings_that_differ(*(next(iter(run.manifests.values())) for run in (own, other))),
         same_prompts(own, other),
     )
 
@@ -91,6 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for condition, one in failed:
         print(f"fails {condition}: {difference_text(one)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _single(folder: str | Path) -> Runs:
+    run = load(folder)
+    if len(run.folders) > 1:
+        raise StoreError(f"{folder} stands for {len(run.folders)} runs ({', '.join(run.folders)}): name two folders")
+    return run
 
 
 def _named(keys: Sequence[tuple[str, str]]) -> str:

@@ -6,12 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from thinkgap import metrics
 from thinkgap.frames import Runs
 from thinkgap.frames.folders import Manifest
-from thinkgap.metrics import Estimate
 from thinkgap.store.fingerprint import flat
 
 if TYPE_CHECKING:
@@ -46,8 +42,8 @@ def settings_that_differ(first: Manifest, second: Manifest) -> list[tuple[str, s
     ]
 
 
-def same_prompts(first: Runs, second: Runs) -> list[tuple[str, str, Estimate]]:
-    """(what is compared, place, share that is the same) by condition, and by data set and mode of responses.
+def same_prompts(first: Runs, second: Runs) -> list[tuple[str, str, int, float]]:
+    """(what is compared, place, number of prompts that both have, share that is the same) by condition, and by data set and mode of responses.
 
     Prompts of records are compared by `prompt_sha256` (token ids and images); responses keep no digest, so there it is
     the text of the question as it was shown.
@@ -55,27 +51,26 @@ def same_prompts(first: Runs, second: Runs) -> list[tuple[str, str, Estimate]]:
     return [*_by_hash(first.records, second.records), *_by_text(first.responses, second.responses)]
 
 
-def _by_hash(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, Estimate]]:
-    columns = [*_KEY, "group_id", "prompt_sha256"]
+def _by_hash(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, int, float]]:
+    columns = [*_KEY, "prompt_sha256"]
     # Readouts of one prompt share it; those after a reply have prompts of their own.
     own, other = (
-        frame.loc[frame["prompt_sha256"] != "", columns].drop_duplicates(_KEY).astype("str") for frame in (first, second)
+        frame.loc[frame["prompt_sha256"] != "", columns].drop_duplicates(_KEY).astype("str")
+        for frame in (first, second)
     )
     both = own.merge(other, on=_KEY, suffixes=("", "_second"), validate="one_to_one")
     for condition, rows in both.groupby("condition", sort=False):
-        same = (rows["prompt_sha256"] == rows["prompt_sha256_second"]).to_numpy(dtype=float)
-        yield "prompt_sha256", str(condition), metrics.rate(same, np.asarray(rows["group_id"]))
+        same = rows["prompt_sha256"] == rows["prompt_sha256_second"]
+        yield "prompt_sha256", str(condition), len(rows), float(same.mean())
 
 
-def _by_text(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, Estimate]]:
+def _by_text(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, int, float]]:
     key = ["dataset", "mode", "presentation", "item_id"]
-    own, other = (
-        frame[[*key, "group_id", "problem"]].drop_duplicates(key).astype("str") for frame in (first, second)
-    )
+    own, other = (frame[[*key, "problem"]].drop_duplicates(key).astype("str") for frame in (first, second))
     both = own.merge(other, on=key, suffixes=("", "_second"), validate="one_to_one")
     for names, rows in both.groupby(["dataset", "mode"], sort=False):
-        same = (rows["problem"] == rows["problem_second"]).to_numpy(dtype=float)
-        yield "text of the question", "/".join(map(str, names)), metrics.rate(same, np.asarray(rows["group_id"]))
+        same = rows["problem"] == rows["problem_second"]
+        yield "text of the question", "/".join(map(str, names)), len(rows), float(same.mean())
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:

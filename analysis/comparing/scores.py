@@ -52,14 +52,15 @@ class Scores:
 
 
 def scores_of(run: Runs, by_model: bool = False) -> dict[tuple[str, str], Scores]:
-    """All figures of a run by figure and place, in the order of its tables.
+    """All figures of a run by figure and place: figure after figure, places in the run's order.
 
     Args:
         run: a single run.
         by_model: name the model in the place of responses; for runs of several models.
     """
     found = [*_of_records(run.records), *_of_responses(run, by_model), *_of_probes(run.predictions)]
-    return {one.key: one for one in found}
+    rank = {name: place for place, name in enumerate(dict.fromkeys(one.figure for one in found))}
+    return {one.key: one for one in sorted(found, key=lambda one: rank[one.figure])}
 
 
 def n_models(run: Runs) -> int:
@@ -69,7 +70,8 @@ def n_models(run: Runs) -> int:
 
 def _of_records(records: pd.DataFrame) -> Iterator[Scores]:
     shown = records[records["presentation"] == IDENTITY]
-    for (readout, condition), rows in shown.groupby(["readout", "condition"], sort=False, observed=True):
+    parts = list(shown.groupby(["readout", "condition"], sort=False, observed=True))
+    for (readout, condition), rows in sorted(parts, key=lambda part: part[0][0] != NATIVE):
         native = readout == NATIVE
         name, place = "accuracy" if native else f"accuracy_{readout}", str(condition)
         gold = rows["gold_content"]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis.comparing.pairs import Compared
-from thinkgap.metrics import Estimate
 from thinkgap.printable import printable
 from thinkgap.readouts.sheet import Cell, Column, Format, Missing, Sheet, sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
@@ -36,14 +35,16 @@ class Comparison:
     """Figures and places of A alone."""
     only_second: Sequence[tuple[str, str]]
     settings: Sequence[tuple[str, str, str]]
-    prompts: Sequence[tuple[str, str, Estimate]]
+    prompts: Sequence[tuple[str, str, int, float]]
 
 
 def text_of(comparison: Comparison) -> str:
     """What is printed: figures, flips of accuracies, prompts, settings."""
     blocks = [f"A: {printable(comparison.first)}\nB: {printable(comparison.second)}\n"]
     blocks += [sheet_markdown(sheet) for sheet in figure_sheets(comparison.compared)]
-    blocks += ["\n".join(_notes(comparison)) + "\n", "\n".join(_flips(comparison.compared)) + "\n"]
+    blocks += [
+        "\n".join(lines) + "\n" for lines in (list(_notes(comparison)), list(_flips(comparison.compared))) if lines
+    ]
     if comparison.prompts:
         blocks.append(sheet_markdown(prompts_sheet(comparison.prompts)))
     if comparison.settings:
@@ -55,9 +56,7 @@ def text_of(comparison: Comparison) -> str:
 
 def csv_of(comparison: Comparison) -> str:
     """One file: the column `table` says which rows are figures, flips (one item each), prompts and settings."""
-    rows = [
-        {"table": "figures", **row} for sheet in figure_sheets(comparison.compared) for row in sheet_dicts(sheet)
-    ]
+    rows = [{"table": "figures", **row} for sheet in figure_sheets(comparison.compared) for row in sheet_dicts(sheet)]
     for one in comparison.compared:
         for direction, items in (("1 to 0", one.lost), ("0 to 1", one.gained)):
             rows += [
@@ -81,7 +80,7 @@ def figure_sheets(compared: Sequence[Compared]) -> list[Sheet]:
     ]
 
 
-def prompts_sheet(prompts: Sequence[tuple[str, str, Estimate]]) -> Sheet:
+def prompts_sheet(prompts: Sequence[tuple[str, str, int, float]]) -> Sheet:
     """How many prompts are the same."""
     return Sheet(
         "prompts",
@@ -92,7 +91,7 @@ def prompts_sheet(prompts: Sequence[tuple[str, str, Estimate]]) -> Sheet:
             Column("n", "n", "count"),
             Column("same", "same %", "percent"),
         ),
-        tuple((what, place, share.n, share) for what, place, share in prompts),
+        tuple(prompts),
     )
 
 

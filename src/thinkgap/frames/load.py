@@ -67,7 +67,7 @@ class Runs:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of a single run; of several, run -> manifest."""
+        """The manifest of a single run; with a column `run`, run -> manifest."""
         return self.manifests if self._several else next(iter(self.manifests.values()))
 
     @cached_property
