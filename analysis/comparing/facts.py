@@ -1,4 +1,4 @@
-"""What else differs between two runs: settings, software, model, and the prompts themselves. Reads manifests and frames."""
+"""What else differs between two runs: settings, software, model, and the prompts. Reads manifests and frames."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def settings_that_differ(first: Manifest, second: Manifest) -> list[tuple[str, s
 
 
 def same_prompts(first: Runs, second: Runs) -> list[tuple[str, str, int, float]]:
-    """(what is compared, place, number of prompts that both have, share that is the same) by condition, and by data set and mode of responses.
+    """(what is compared, place, number of prompts that both have, share that is the same).
+
+    By condition, and by data set and mode of responses.
 
     Prompts of records are compared by `prompt_sha256` (token ids and images); responses keep no digest, so there it is
     the text of the question as it was shown.

@@ -16,7 +16,7 @@ from thinkgap.frames import Runs
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.levels import EXPLICIT
 from thinkgap.presentation_names import IDENTITY
-from thinkgap.readouts.frames import NATIVE
+from thinkgap.readouts.frames import NATIVE, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,8 @@ def n_models(run: Runs) -> int:
 
 
 def _of_records(records: pd.DataFrame) -> Iterator[Scores]:
-    shown = records[records["presentation"] == IDENTITY]
-    parts = list(shown.groupby(["readout", "condition"], sort=False, observed=True))
+    shown = where(records, records["presentation"] == IDENTITY)
+    parts: list[Any] = list(shown.groupby(["readout", "condition"], sort=False, observed=True))
     for (readout, condition), rows in sorted(parts, key=lambda part: part[0][0] != NATIVE):
         native = readout == NATIVE
         name, place = "accuracy" if native else f"accuracy_{readout}", str(condition)
@@ -88,11 +88,11 @@ def _of_responses(run: Runs, by_model: bool) -> Iterator[Scores]:
         yield _scores("accuracy", place, "rate", rows, rows["correct"], rows["gold"])
         yield _scores("etr_strict", place, "rate", rows, rows["etr_strict"], rows["gold"])
         yield _scores("etr_prefix", place, "rate", rows, rows["etr_prefix"], rows["gold"])
-    named = responses[[*KEY, "group_id", "gold"]].astype({name: "str" for name in KEY})
+    named: Any = responses[[*KEY, "group_id", "gold"]].astype(dict.fromkeys(KEY, "str"))
     for table, source in ((run.relevance, "encoder"), (run.judgements, "judge")):
         for name, own in table.groupby(source, sort=True, observed=True):
             # By inner join: each row stands for a response, whose group it takes.
-            joined = own.astype({key: "str" for key in KEY}).merge(named, on=list(KEY), validate="one_to_one")
+            joined = own.astype(dict.fromkeys(KEY, "str")).merge(named, on=list(KEY), validate="one_to_one")
             for place, rows in _places(joined, by_model):
                 if source == "encoder":
                     yield _scores(f"qrel_{name}", place, "mean", rows, rows["cosine"], rows["gold"])
@@ -102,7 +102,7 @@ def _of_responses(run: Runs, by_model: bool) -> Iterator[Scores]:
                 yield _scores(f"eir_{name}", place, "rate", rows, explicit, rows["gold"])
 
 
-def _places(frame: pd.DataFrame, by_model: bool) -> Iterator[tuple[str, pd.DataFrame]]:
+def _places(frame: Any, by_model: bool) -> Iterator[tuple[str, Any]]:
     columns = [*(["model"] if by_model else []), "dataset", "mode", "presentation"]
     for key, rows in frame.groupby(columns, sort=False, observed=True):
         names = [str(name) for name in key]
@@ -110,7 +110,7 @@ def _places(frame: pd.DataFrame, by_model: bool) -> Iterator[tuple[str, pd.DataF
 
 
 def _of_probes(predictions: pd.DataFrame) -> Iterator[Scores]:
-    shown = predictions[predictions["presentation"] == IDENTITY]
+    shown: Any = where(predictions, predictions["presentation"] == IDENTITY)
     native: dict[str, Scores] = {}
     probes: list[Scores] = []
     columns = ["condition", "trained_on", "role", "state"]
@@ -124,7 +124,7 @@ def _of_probes(predictions: pd.DataFrame) -> Iterator[Scores]:
     yield from probes
 
 
-def _scores(figure: str, place: str, kind: Kind, rows: pd.DataFrame, values: Any, gold: pd.Series) -> Scores:
+def _scores(figure: str, place: str, kind: Kind, rows: pd.DataFrame, values: Any, gold: Any) -> Scores:
     numbers = values if isinstance(values, np.ndarray) else values.to_numpy(dtype=np.float64, na_value=np.nan)
     item, group = (rows[name].to_numpy(dtype=object) for name in ("item_id", "group_id"))
     return Scores(figure, place, kind, item, numbers, group, gold.astype("str").to_numpy(dtype=object))

@@ -149,8 +149,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     for one in comparison.compared:
         if one.other_gold and one.figure.startswith("accuracy"):
             yield (
-                f"- {one.figure}:{printable(one.place)}: {one.other_gold} of {one.difference.n} items have another right "
-                "answer in B; they are compared all the same"
+                f"- {one.figure}:{printable(one.place)}: {one.other_gold} of {one.difference.n} items have another "
+                "right answer in B; they are compared all the same"
             )
 
 

@@ -61,7 +61,7 @@ def test_a_difference_by_hand(tmp_path: Path) -> None:
 
 def test_intervals_are_clustered_by_group(tmp_path: Path) -> None:
     one = found(compare_runs(*four(tmp_path, ("g", "g", "h", "h"))), "accuracy", "direct")
-    # Deviations -0.75, -0.75, 0.25, 1.25 sum to -1.5 and 1.5 in the groups: 2 (2.25 + 2.25) / 16 = 0.75^2; t(1) = 12.706.
+    # Deviations -0.75, -0.75, 0.25, 1.25 sum to -1.5 and 1.5: 2 (2.25 + 2.25) / 16 = 0.75^2; t(1) = 12.706.
     assert one.difference.low == pytest.approx(-0.25 - 12.7062 * 0.75, abs=1e-3)
 
 
@@ -98,9 +98,9 @@ def test_readouts_and_presentations(tmp_path: Path) -> None:
     places = [one.key for one in comparison.compared]
     assert places == [
         ("accuracy", "direct"),
-        ("accuracy_likelihood_sum", "direct"),
         ("first_slot", "direct"),
         ("label_mass", "direct"),
+        ("accuracy_likelihood_sum", "direct"),
     ]
     assert ("accuracy_generation", "direct") in comparison.only_first
     assert ("accuracy", "think") in comparison.only_first
