@@ -31,6 +31,7 @@ LAYERS = (
     "thinkgap.golden",
     "thinkgap.readouts",
     "thinkgap.nothinking",
+    "thinkgap.frames",
     "thinkgap.tracking",
     "thinkgap.encoders",
     "thinkgap.backends.served",

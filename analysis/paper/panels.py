@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.style import COLOURS, HATCHES, MARKERS
+from analysis.style import HATCHES, MARKERS, PALETTE
 
 Point = tuple[float, float, float, int] | None
 """Value, ends of its interval (NaN without one), and n; None where there is no figure."""
@@ -23,7 +23,7 @@ def lines(axis: Any, ticks: Sequence[str], series: Mapping[str, Sequence[Point]]
                 [one[0] for one in there],
                 yerr=_errors(there),
                 marker=MARKERS[place % len(MARKERS)],
-                color=COLOURS[place % len(COLOURS)],
+                color=PALETTE[place % len(PALETTE)],
                 elinewidth=0.7,
                 capsize=1.5,
                 label=_named(name, there),
@@ -43,7 +43,7 @@ def bars(axis: Any, ticks: Sequence[str], series: Mapping[str, Sequence[Point]],
                 [one[0] for one in own],
                 width,
                 yerr=_errors(own),
-                color=COLOURS[place % len(COLOURS)],
+                color=PALETTE[place % len(PALETTE)],
                 hatch=HATCHES[place % len(HATCHES)],
                 edgecolor="white",
                 linewidth=0.3,

@@ -14,7 +14,7 @@ from analysis.paper.ours import Run
 from analysis.paper.panels import bars, heat, lines
 from analysis.paper.picked import Found, called, change_of, one_of, present, series_of
 from analysis.reference.catalogue import catalogue
-from analysis.style import PAGE, house_style, write_figure
+from analysis.style import PAGE, house_style, save
 from thinkgap.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_figures(
             if own:
                 figure = draw(own)
                 _legend(figure)
-                found += write_figure(figure, out, f"{study}.{name}")
+                found += [save(figure, out / f"{study}.{name}.{ending}") for ending in ("pdf", "svg")]
                 _close(figure)
     return found
 

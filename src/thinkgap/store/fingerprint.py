@@ -47,7 +47,7 @@ def check_fingerprint(
         return
     stored = read_fingerprint(folder, way_out)
     # Compared as JSON, in which tuples are lists and keys are text.
-    different = _differences(stored, json.loads(text))
+    different = differences(stored, json.loads(text))
     if different:
         lines = [f"  {name}: {old} in the folder, {new} now" for name, old, new in different[:_SHOWN]]
         if len(different) > _SHOWN:
@@ -70,15 +70,16 @@ def read_fingerprint(folder: Path, way_out: str = _WAY_OUT) -> JSON:
         raise StoreError(f"{file} is damaged ({error}); {way_out}") from None
 
 
-def _flat(value: JSON, name: str = "") -> dict[str, JSON]:
+def flat(value: JSON, name: str = "") -> dict[str, JSON]:
+    """Dotted name -> value of every field of nested mappings; an empty mapping is a value, and so is a list."""
     if isinstance(value, Mapping) and value:
-        return {k: v for key, inner in value.items() for k, v in _flat(inner, f"{name}.{key}" if name else key).items()}
+        return {k: v for key, inner in value.items() for k, v in flat(inner, f"{name}.{key}" if name else key).items()}
     return {name: value}
 
 
-def _differences(stored: JSON, now: JSON) -> list[tuple[str, str, str]]:
-    """(dotted name, stored value, present value) of every field that differs."""
-    old, new = _flat(stored), _flat(now)
+def differences(stored: JSON, now: JSON) -> list[tuple[str, str, str]]:
+    """(dotted name, stored value, present value) of every field that differs, values as JSON cut to 60 characters."""
+    old, new = flat(stored), flat(now)
     names = sorted(old.keys() | new.keys())
     return [(n, _shown(old, n), _shown(new, n)) for n in names if n not in old or n not in new or old[n] != new[n]]
 

@@ -1,0 +1,1 @@
+"""What `python -m analysis.compare` is made of. Reads frames of finished runs; loads no model."""
