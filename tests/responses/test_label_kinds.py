@@ -11,9 +11,8 @@ TEN = tuple(str(number) for number in range(1, 11))
 NUMBERS = TEN[::-1]
 LOWER = ("cat", "dog", "a cow", "an owl")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
-WORDS = tuple(
-    f"number {word}" for word in ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-)
+WORDS = tuple(f"number {word}" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"))
+WORDS += ("number ten",)
 BULLETS = ("red", "red and blue", "3", "a mammal", "-7", "7", "long " * 500 + "text")
 
 

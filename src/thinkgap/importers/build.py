@@ -186,8 +186,9 @@ def _contents(found: Found, space: AnswerSpace, k: int, shown: str) -> tuple[int
     values = found.row.values.get("contents")
     if values is None:
         return tuple(range(k)) if space == "mcq" and shown == IDENTITY else ()
-    given = list(values) if isinstance(values, list | tuple) else [None]
-    if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in given):
+    listed: list[object] = list(values) if isinstance(values, list | tuple) else [None]
+    given = [one for one in listed if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+    if len(given) < len(listed):
         raise RowError(f"contents {values!r:.40} is no list of indices from 0")
     if space == "mcq" and sorted(given) != list(range(k)):
         raise RowError(f"contents {given} does not name each of the {k} options of the source once, from 0")
