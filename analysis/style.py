@@ -1,6 +1,6 @@
 """The house style of figures: one column of a two-column paper, 8 pt, vector text, colours for all readers.
 
-`python` code and notebooks call `use()` once and `new_figure()` for each figure. Knows no run. Runs keep their own
+Notebooks call `new_figure()` for each figure; code draws inside `house_style()`. Knows no run. Runs keep their own
 plots (`tracking.plots`, `probes.heat_map`), which are for screens.
 """
 
@@ -117,3 +117,18 @@ def save(figure: Any, path: Path | str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, sink.getvalue())
     return path
+
+
+class Shown:
+    """A figure as a notebook shows it: the last line of a cell is `Shown(figure)`."""
+
+    def __init__(self, figure: Any) -> None:
+        self._figure = figure
+
+    def __repr__(self) -> str:
+        return "<figure>"
+
+    def _repr_png_(self) -> bytes:
+        sink = io.BytesIO()
+        self._figure.savefig(sink, format="png", dpi=150, metadata={"Software": None})
+        return sink.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from thinkgap.frames import Runs
@@ -32,7 +32,8 @@ _KEY = ["item_id", "presentation", "condition"]
 
 def settings_that_differ(first: Manifest, second: Manifest) -> list[tuple[str, str, str]]:
     """(dotted name, value in A, value in B) of settings and facts that are not the same, values as JSON."""
-    own, other = _facts(first), _facts(second)
+    shared = {name for name in _conditions(first) if name in _conditions(second)}
+    own, other = _facts(first, shared), _facts(second, shared)
     names = dict.fromkeys([*own, *other])
     return [
         (name, own.get(name, ABSENT), other.get(name, ABSENT))
@@ -56,9 +57,9 @@ def same_prompts(first: Runs, second: Runs) -> list[tuple[str, str, int, float]]
 def _by_hash(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, int, float]]:
     columns = [*_KEY, "prompt_sha256"]
     # Readouts of one prompt share it; those after a reply have prompts of their own.
+    frames: tuple[Any, Any] = (first, second)
     own, other = (
-        frame.loc[frame["prompt_sha256"] != "", columns].drop_duplicates(_KEY).astype("str")
-        for frame in (first, second)
+        frame.loc[frame["prompt_sha256"] != "", columns].drop_duplicates(_KEY).astype("str") for frame in frames
     )
     both = own.merge(other, on=_KEY, suffixes=("", "_second"), validate="one_to_one")
     for condition, rows in both.groupby("condition", sort=False):
@@ -68,20 +69,25 @@ def _by_hash(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, s
 
 def _by_text(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[tuple[str, str, int, float]]:
     key = ["dataset", "mode", "presentation", "item_id"]
-    own, other = (frame[[*key, "problem"]].drop_duplicates(key).astype("str") for frame in (first, second))
+    frames: tuple[Any, Any] = (first, second)
+    own, other = (frame[[*key, "problem"]].drop_duplicates(key).astype("str") for frame in frames)
     both = own.merge(other, on=key, suffixes=("", "_second"), validate="one_to_one")
     for names, rows in both.groupby(["dataset", "mode"], sort=False):
         same = rows["problem"] == rows["problem_second"]
         yield "text of the question", "/".join(map(str, names)), len(rows), float(same.mean())
 
 
-def _facts(manifest: Manifest) -> dict[str, str]:
+def _facts(manifest: Manifest, shared: Set[str]) -> dict[str, str]:
+    """Dotted name -> value as JSON; of a condition that is not shared, one field for all of it."""
     found: dict[str, Any] = {}
     for part in _PARTS:
         value = manifest.get(part)
         if part == "conditions":
-            value = _by_name(value)
-        elif part == "dataset" and isinstance(value, Mapping):
+            for name, one in _conditions(manifest).items():
+                own = {f"{part}.{name}.{field}": field_value for field, field_value in one.items()}
+                found |= own if name in shared else {f"{part}.{name}": one.get("text") or one.get("name")}
+            continue
+        if part == "dataset" and isinstance(value, Mapping):
             value = {_SOURCE: value.get(_SOURCE)}
         elif part == "datasets" and isinstance(value, Mapping):
             value = {name: {_SOURCE: one.get(_SOURCE)} for name, one in value.items() if isinstance(one, Mapping)}
@@ -94,8 +100,10 @@ def _facts(manifest: Manifest) -> dict[str, str]:
     }
 
 
-def _by_name(conditions: Any) -> Any:
-    """A list of described conditions as a mapping, so that one more condition is one difference."""
-    if isinstance(conditions, list) and all(isinstance(one, Mapping) and "name" in one for one in conditions):
-        return {str(one["name"]): dict(one) for one in conditions}
-    return conditions
+def _conditions(manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """Name -> what a run says of a condition; its name alone where it says no more."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in manifest.get("conditions") or ():
+        described = dict(one) if isinstance(one, Mapping) else {"name": str(one)}
+        found[str(described.get("name"))] = described
+    return found

@@ -65,7 +65,7 @@ def scores_of(run: Runs, by_model: bool = False) -> dict[tuple[str, str], Scores
 
 def n_models(run: Runs) -> int:
     """Number of models whose responses a run holds."""
-    return int(run.responses["model"].nunique())
+    return len(run.responses["model"].unique())
 
 
 def _of_records(records: pd.DataFrame) -> Iterator[Scores]:

@@ -199,7 +199,7 @@ def test_settings_and_prompts_that_differ(tmp_path: Path, capsys: pytest.Capture
             "config": {"model": {"name": "m", "dtype": dtype}, "paths": {"cells_dir": dtype}, "seed": 0},
             "model": facts,
             "libraries": {"torch": "2.0" if more else "2.1", "thinkgap": "0.1.0"},
-            "conditions": [condition],
+            "conditions": [condition, *([{"name": "new", "text": "Think!", "label_ids": [1]}] if more else [])],
             "session": {"seconds": len(dtype)},
             "started": dtype,
         }
@@ -213,6 +213,7 @@ def test_settings_and_prompts_that_differ(tmp_path: Path, capsys: pytest.Capture
         ("model.dtype", '"float32"', '"bfloat16"'),
         ("config.model.dtype", '"float32"', '"bfloat16"'),
         ("conditions.direct.label_ids", "[1, 2]", "[1, 3]"),
+        ("conditions.new", "absent", '"Think!"'),
         ("libraries.torch", '"2.1"', '"2.0"'),
     ]
     assert comparison.prompts == [("prompt_sha256", "direct", 2, 0.5)]
