@@ -253,8 +253,9 @@ def test_rewritten_items_are_in_no_role(linear: Linear, finished: Callable[..., 
     assert set(made.presentation.tolist()) == {"identity"}
     plain = parts(linear(f"probe.fit_features={finished('dataset.split=train')}", *given)).fit
     assert rows(made) == rows(plain)
-    (condition,) = made.conditions
-    assert torch.equal(made.states(condition, ["final_norm"]), plain.states(condition, ["final_norm"]))
+    # Batches differ, and with them the last bits.
+    for condition in made.conditions:
+        torch.testing.assert_close(made.states(condition, ["final_norm"]), plain.states(condition, ["final_norm"]))
 
 
 def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
