@@ -169,7 +169,10 @@ def _save(cfg: TrainConfig, finished: Finished, found: Predictions, place: Place
 def _manifest_of(captured: Captured) -> Mapping[str, Any]:
     """The manifest of the run whose items have most options, so that its labels are those of every slot."""
     manifests = list(captured.manifests.values())
-    return max(manifests, key=lambda one: len(one["conditions"][0]["label_ids"]))
+    # Letters first: a run with rewrites reads further labels.
+    labels = [one["conditions"][0]["label_ids"] for one in manifests]
+    counts = [(sum(label in LETTERS for label in own), len(own)) for own in labels]
+    return manifests[counts.index(max(counts))]
 
 
 def _labels(captured: Captured, condition: str, k: int) -> list[str]:

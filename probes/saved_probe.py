@@ -20,6 +20,7 @@ from probes.card import Card
 from probes.linear_probe import LinearProbe
 from probes.prompt_hash import prompt_differences, prompt_facts
 from thinkgap.errors import DataError, StoreError
+from thinkgap.presentation_names import is_rewrite
 from thinkgap.store.features import features_of_run
 from thinkgap.store.manifest import MANIFEST_FILE, read_manifest
 from thinkgap.store.records import read_run
@@ -92,7 +93,7 @@ class SavedProbe:
 
         Returns:
             A pandas DataFrame in the order of records.parquet: `item_id`, `presentation`, `condition`, `k`,
-            `gold_slot`, `pred_slot` (the native readout's), `probe_slot`, `probe_correct`.
+            `gold_slot`, `pred_slot` (the native readout's), `probe_slot`, `probe_correct`; without rewritten items.
 
         Raises:
             StoreError: another model or prompt, a state that was not kept, or no finished run.
@@ -105,7 +106,9 @@ class SavedProbe:
         self._require_state(folder, manifest)
         found = features_of_run(folder, [self.card.state], name)
         rows = found.rows.select(_COLUMNS).to_pandas()
-        states = found.states[:, 0]
+        # A proposal or an open question has no slots of its item's options that the probe could say.
+        own = ~rows.presentation.map(is_rewrite).to_numpy(bool)
+        rows, states = rows[own].reset_index(drop=True), found.states[:, 0][torch.from_numpy(own)]
         self._require_finite(states, lambda row: f"item {rows.item_id[row]} ({rows.presentation[row]}) in {folder}")
         if beyond := int((rows.k > self.card.n_slots).sum()):
             log.warning(

@@ -64,3 +64,39 @@ def test_mistakes_are_told(arguments: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         prepared(*arguments)
     assert message in str(refused.value)
+
+
+def of_answer_spaces(*arguments: str) -> EvaluateConfig:
+    return composed(*prepared("experiment=answer_spaces", *arguments))
+
+
+def test_what_is_said_of_the_data_set_reaches_all_of_an_experiment(tmp_path: Path) -> None:
+    for name in ("mmlu", "mmlu_pro", "boolq"):
+        (tmp_path / name).mkdir()
+    cfg = of_answer_spaces(f"dataset.path={tmp_path}", "model=smollm2", "dataset.limit=4")
+    assert {name: (one.limit, one.path) for name, one in cfg.datasets.items()} == {
+        "mmlu": (4, str(tmp_path / "mmlu")),
+        "mmlu_pro": (4, str(tmp_path / "mmlu_pro")),
+    }
+    assert cfg.datasets["mmlu_pro"].split == "test"
+    assert of_answer_spaces().datasets["mmlu"].limit == 200
+    assert of_answer_spaces("datasets.mmlu.limit=7").datasets["mmlu"].limit == 7
+    (tmp_path / "mmlu_pro").rmdir()
+    with pytest.raises(ConfigError, match="there is no .*mmlu_pro; give datasets.mmlu_pro.path"):
+        of_answer_spaces(f"dataset.path={tmp_path}")
+
+
+def test_data_sets_named_beside_an_experiment_take_the_place_of_its_own(tmp_path: Path) -> None:
+    one = of_answer_spaces("dataset=boolq", "dataset.limit=4")
+    assert (one.datasets, one.dataset.name, one.dataset.limit) == ({}, "boolq", 4)
+    two = of_answer_spaces("dataset=boolq,mmlu", "dataset.limit=4")
+    assert {name: one.limit for name, one in two.datasets.items()} == {"boolq": 4, "mmlu": 4}
+    assert two.evaluation.variants.matched, "the rest of the experiment stays"
+
+
+def test_sweeps_over_experiments() -> None:
+    given = prepared("-m", "experiment=answer_spaces,surface", "dataset.limit=4")
+    assert given == ["datasets.mmlu.limit=4", "datasets.mmlu_pro.limit=4", "-m", "experiment=answer_spaces,surface"]
+    assert prepared("-m", "experiment=answer_spaces,mmlu_domains") == ["-m", "experiment=answer_spaces,mmlu_domains"]
+    with pytest.raises(ConfigError, match="they have other data sets, so dataset.limit=4"):
+        prepared("-m", "experiment=answer_spaces,mmlu_domains", "dataset.limit=4")

@@ -21,7 +21,16 @@ from tests.conftest import ROOT
 from thinkgap import schema
 from thinkgap.data import ADAPTERS
 from thinkgap.demo.phases import check_settings
-from thinkgap.schema import BackendKind, DemoTrainConfig, EvaluateConfig, ProbeKind, ProbeSolver, TrainConfig
+from thinkgap.schema import (
+    BackendKind,
+    DemoTrainConfig,
+    EvaluateConfig,
+    EvaluationKind,
+    Negative,
+    ProbeKind,
+    ProbeSolver,
+    TrainConfig,
+)
 
 CONF = ROOT / "conf"
 EVALUATED = ("mode", "evaluation", "encoder", "judge")
@@ -207,6 +216,31 @@ def test_mistakes_in_the_demo_training_fail_at_compose_time(override: str) -> No
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_experiment_composes(experiment: str) -> None:
     assert composed(f"experiment={experiment}").trigger.conditions
+
+
+def test_experiments_of_the_studies_interventions_are_what_they_are_called() -> None:
+    def of(name: str) -> EvaluateConfig:
+        return composed(f"experiment={name}")
+
+    spaces = of("answer_spaces")
+    variants = spaces.evaluation.variants
+    assert (variants.rewrites, variants.matched) == (["verification", "open_numeric"], True)
+    assert list(spaces.mode.conditions) == ["think_off", "strict"]
+    assert (spaces.model.name, spaces.encoder.name, spaces.judge.name) == ("smollm2", "minilm", "rules")
+    assert {name: one.limit for name, one in spaces.datasets.items()} == {"mmlu": 200, "mmlu_pro": 200}
+    assert spaces.evaluation.generation.max_new_tokens == 64
+    assert of("surface").evaluation.variants.surface == ["shuffle", "numeric"]
+    assert of("surface_all").evaluation.variants.surface == ["shuffle", "numeric", "lower", "roman", "bullets"]
+    proposals = of("boolean_verification")
+    assert (proposals.dataset.limit, proposals.evaluation.variants.negative) == (3000, Negative.first)
+    assert list(proposals.mode.conditions) == ["think_on", "think_off", "strict", "prefix"]
+    assert list(of("open_numeric").datasets) == ["mmlu", "mmlu_pro"]
+    assert of("mmlu_domains").evaluation.by == ["area", "subject"]
+    prefix = of("prefix_answer_spaces")
+    assert (prefix.evaluation.kind, prefix.mode.conditions) == (EvaluationKind.native, {})
+    assert (prefix.evaluation.variants.rewrites, prefix.evaluation.variants.surface) == (["verification"], ["numeric"])
+    assert next(iter(prefix.trigger.conditions)) == "direct"
+    assert not prefix.evaluation.variants.matched
 
 
 @pytest.mark.parametrize(("name", "path"), MODELS.items())

@@ -65,19 +65,36 @@ def of_experiment(arguments: Sequence[str], conf: Path) -> list[str]:
     Raises:
         ConfigError: a path without a part for one data set.
     """
-    chosen = [one.partition("=")[2] for one in arguments if one.startswith("experiment=")]
-    file = conf / "experiment" / f"{chosen[-1]}.yaml" if chosen else None
-    if file is None or not file.is_file():
-        return list(arguments)
-    names = _OF_EXPERIMENT.findall(file.read_text(encoding="utf-8"))
+    named = [one.partition("=")[2] for one in arguments if one.startswith("experiment=")]
+    # A sweep may name several experiments.
+    files = [conf / "experiment" / f"{name.strip()}.yaml" for name in named[-1].split(",")] if named else []
+    found = {tuple(_OF_EXPERIMENT.findall(file.read_text(encoding="utf-8"))) for file in files if file.is_file()}
+    own = [argument for argument in arguments if argument.startswith("dataset.")]
+    chosen = any(argument.startswith("dataset=") for argument in arguments)
+    if len(found) > 1 and (own or chosen):
+        raise ConfigError(
+            f"experiment={named[-1]}: they have other data sets, so {own[0] if own else 'dataset=...'} cannot be said "
+            "of all of them; start one after the other"
+        )
+    names = found.pop() if len(found) == 1 else ()
     if not names:
         return list(arguments)
-    if any(argument.startswith("dataset=") for argument in arguments):
-        # In front: argparse takes no overrides behind a flag.
-        return ["~datasets", *arguments]
-    own = [argument for argument in arguments if argument.startswith("dataset.")]
+    if chosen:
+        return _instead(names, arguments)
     kept = [argument for argument in arguments if argument not in own]
+    # In front: argparse takes no overrides behind a flag.
     return [*(one for name in names for one in _spelled("dataset", name, own)), *kept]
+
+
+def _instead(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """Arguments with data sets of their own, which take the place of those of an experiment."""
+    begin = f"+dataset@{SEVERAL['dataset']}."
+    asked = [argument.removeprefix(begin).partition("=")[0] for argument in arguments if argument.startswith(begin)]
+    if not asked:
+        return [f"~{SEVERAL['dataset']}", *arguments]
+    gone = [f"~{SEVERAL['dataset']}.{name}" for name in names if name not in asked]
+    # Those that the experiment has as well are there already.
+    return [*gone, *(one for one in arguments if one not in {f"{begin}{name}={name}" for name in names})]
 
 
 def _spelled(group: str, name: str, common: Sequence[str]) -> list[str]:

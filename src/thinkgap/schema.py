@@ -619,7 +619,8 @@ class EvaluationConfig:
     variants: VariantsConfig = field(default_factory=VariantsConfig)
     """Rewrites and surface perturbations."""
     by: List[str] = field(default_factory=list)
-    """Fields of the items by which the figures are also given, such as `[subject,k]` or `[level,type]`."""
+    """Fields of the items by whose values the figures are also given: `subject`, `split`, `k`, `space`, `group`, or any
+    field of the data set, such as `[level,type]`."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """Reasoning tokens."""
     controls: List[str] = field(default_factory=list)

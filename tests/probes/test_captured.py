@@ -240,6 +240,24 @@ def test_a_run_alone_to_fit_on(linear: Linear, finished: Callable[..., Path], tm
     check_against_runs(captured.parts, "layer_1", "final_norm")
 
 
+def test_rewritten_items_are_in_no_role(linear: Linear, finished: Callable[..., Path]) -> None:
+    rewritten = ["evaluation.variants.rewrites=[verification]", "evaluation.variants.surface=[shuffle]"]
+    with_rewrites = finished("dataset.split=train", *rewritten)
+    assert {record.presentation for record in read_records(with_rewrites)} == {
+        *("identity", "surface_shuffle", "verification_positive", "verification_negative")
+    }
+    given = [f"probe.{role}_features={finished(f'dataset.split={split}')}"
+             for role, split in (("select", "validation"), ("test", "test"))]  # fmt: skip
+    given.append("probe.examples=null")
+    made = parts(linear(f"probe.fit_features={with_rewrites}", *given)).fit
+    assert set(made.presentation.tolist()) == {"identity"}
+    plain = parts(linear(f"probe.fit_features={finished('dataset.split=train')}", *given)).fit
+    assert rows(made) == rows(plain)
+    # Batches differ, and with them the last bits.
+    for condition in made.conditions:
+        torch.testing.assert_close(made.states(condition, ["final_norm"]), plain.states(condition, ["final_norm"]))
+
+
 def test_runs_that_do_not_belong_together(linear: Linear, finished: Callable[..., Path], tmp_path: Path) -> None:
     fit = finished("dataset.split=train")
     given = [f"probe.fit_features={fit}", "probe.examples=null"]

@@ -113,8 +113,9 @@ def test_proposals_by_hand_with_items_that_share_a_group() -> None:
     assert (found["yes_bias"], found["mcq_accuracy"]) == (0.25, 0.5)
     bias = next(cell for cell, column in zip(sheet.rows[0], sheet.columns, strict=True) if column.name == "yes_bias")
     assert isinstance(bias, Estimate)
-    # Yes rates 0.5, 1, 1, 0.5 in groups (0.5, 0.5) and (1, 1): SE^2 = 1/4 / (4 * 3) + 4 * 1/16 / 4^2, and t(1) = 12.7062.
-    half = 12.7062 * math.sqrt(1 / 48 + 1 / 64)
+    # Yes rates 0.5, 1, 1, 0.5 in groups (0.5, 0.5) and (1, 1), whose deviations sum to -0.5 and 0.5: the variance is
+    # G / (G - 1) * (0.25 + 0.25) / n^2 = 1/16 with G = 2 and n = 4, and t(1) is 12.7062.
+    half = 12.7062 / 4
     assert (bias.n, bias.low, bias.high) == pytest.approx((4, 0.25 - half, 0.25 + half), rel=1e-4)
 
 

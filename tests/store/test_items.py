@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from thinkgap.errors import StoreError
-from thinkgap.store.items import ITEMS_FILE, read_items, write_items
+from thinkgap.store.items import ITEMS_FILE, items_of_runs, read_items, write_items
 from thinkgap.types import Item
 
 ONE = Item("b", "g", "Which?", ("x", "y"), 1, "mcq", "test", "Hint.", subject="s", answer="y", meta={"level": "3"})
@@ -61,3 +62,25 @@ def test_what_is_no_such_file(tmp_path: Path) -> None:
 def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be stored"):
         write_items(tmp_path, {"d": [Item("a", "g", "\ud800", (), None, "open", "test")]})
+
+
+def test_items_of_several_runs_are_each_there_once_with_what_any_of_them_knows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = [tmp_path / name for name in ("one", "two", "bare", "other")]
+    for run in runs:
+        run.mkdir()
+    write_items(runs[0], {"d": [OTHER]})
+    write_items(runs[1], {"d": [ONE, replace(OTHER, meta={"type": "sum"})], "e": [ONE]})
+    table = items_of_runs(runs[:2])
+    assert table is not None
+    assert table.select(["dataset", "item_id", "meta"]).to_pylist() == [
+        {"dataset": "d", "item_id": "a", "meta": [("type", "sum")]},
+        {"dataset": "d", "item_id": "b", "meta": [("level", "3")]},
+        {"dataset": "e", "item_id": "b", "meta": [("level", "3")]},
+    ]
+    assert items_of_runs(runs[:3]) is None, "what is known of some of the items would not do"
+    assert not caplog.records
+    write_items(runs[3], {"d": [replace(ONE, question="Who?")]})
+    assert items_of_runs([runs[1], runs[3]]) is None
+    assert "item b of d is not the same in all of these runs" in caplog.text
