@@ -59,7 +59,7 @@ def own_answer(shown: Presentation) -> str:
     """The first option, and yes to a proposal only if it proposes that."""
     if shown.item.answer_space != "bool":
         return first_slot(shown)
-    place = int(shown.item.id.split("/")[0].lstrip("q")[:1])
+    place = int(shown.item.id[1])
     first = place + 10 + (0 if place % 4 == 0 else 1)
     return rf"\boxed{{{'yes' if f'Proposed answer: {first}' in shown.item.question.splitlines() else 'no'}}}"
 
@@ -115,10 +115,15 @@ def test_a_mode_without_a_variant_has_no_row_of_it_and_modes_keep_their_order() 
     asked = Variants.of(*each(given, both), modes=("strict", "a_mode"))
     sheet = surface_sheet(asked)
     assert sheet is not None
-    assert [(one[2], one[3]) for one in sheet.rows] == [
-        *(("strict", name) for name in ("base", "letters_numeric", "surface_bullets", "surface_shuffle")),
-        *(("a_mode", name) for name in ("base", "letters_numeric", "surface_bullets")),
-    ] or sorted(map(str, sheet.rows[1:4])) == sorted(map(str, sheet.rows[1:4]))
+    # The order asked for, not that of the alphabet.
+    assert list(dict.fromkeys(one[2] for one in sheet.rows)) == ["strict", "a_mode"]
+    for mode, names in (
+        ("strict", {"letters_numeric", "surface_bullets", SHUFFLE}),
+        ("a_mode", {"letters_numeric", "surface_bullets"}),
+    ):
+        shown = [one[3] for one in sheet.rows if one[2] == mode]
+        assert shown[0] == "base"
+        assert sorted(map(str, shown[1:])) == sorted(names)
     proposals = verification_sheet(asked)
     assert proposals is not None
     assert [one[2] for one in proposals.rows] == ["strict"]
@@ -156,6 +161,29 @@ def test_a_benchmark_of_one_group_leaves_no_share_of_draws() -> None:
     sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 50)
     assert isinstance(cell(sheet, "above_zero", "benchmarks, pooled", "EIR j"), Missing)
     assert math.isnan(cell(sheet, "bool", "benchmarks, pooled", "EIR j").low)
+
+
+def test_benchmarks_are_drawn_apart() -> None:
+    """Equal values in equally many items: draws in step would give differences without any spread."""
+    responses, relevance, judgements = benchmarks({"bool": 6, "mcq": 6, "open": 6})
+    relevance["cosine"] = relevance["item_id"].str[1:].astype(float)
+    sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 200)
+    step = cell(sheet, "first_step", "benchmarks, pooled", "QRel e")
+    assert step.value == 0
+    assert step.low < 0 < step.high
+
+
+def test_a_family_with_an_unlabelled_benchmark_has_no_stairs_of_that_judge() -> None:
+    given = benchmarks({"bool": 4, "mcq": 4, "open": 4})
+
+    def further(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([frame, frame[frame["dataset"] == "mcq"].assign(dataset="other")], ignore_index=True)
+
+    responses, relevance, judgements = each(given, further)
+    judgements.loc[judgements["dataset"] == "other", "label"] = None
+    sheet = staircase_sheet(Variants.of(responses, relevance, judgements), 50)
+    assert sheet is not None
+    assert {one[3] for one in sheet.rows} == {"ETR prefix", "QRel e"}
 
 
 def test_a_missing_family_has_no_stairs() -> None:
