@@ -242,6 +242,18 @@ def test_paired_differences_of_groups_are_those_of_statsmodels() -> None:
     )
 
 
+def test_open_text_is_its_own_table_without_forms_of_numbers() -> None:
+    asked = variants(knows, VariantsConfig(rewrites=["verification", "open_text"], negative=ALL.negative), n=4)
+    (sheet,) = open_sheets(asked)
+    assert sheet.name == "open_text"
+    assert any("Beyond the study" in note for note in sheet.notes)
+    assert not {"parse", "exact"} & {column.name for column in sheet.columns}
+    assert row(sheet, "strict")["accuracy_difference"] == 0
+    assert (row(sheet, "strict")["open_accuracy"], row(sheet, "strict")["bool_accuracy"]) == (1, 1)
+    # The staircase over the same items is that of numbers, as in the study.
+    assert staircase_sheet(asked, 50) is None
+
+
 def test_a_run_draws_as_often_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     responses, relevance, judgements = frames(numbers(2), knows, ALL)
     asked: list[int] = []
