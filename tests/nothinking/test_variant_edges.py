@@ -48,9 +48,9 @@ def benchmarks(sizes: dict[str, int]) -> Frames:
     space = {POSITIVE: "bool", "identity": "mcq", "open_numeric": "open"}
 
     def one_each(frame: pd.DataFrame) -> pd.DataFrame:
-        own = frame.assign(dataset=frame["presentation"].map(space)).dropna(subset=["dataset"])
-        kept = own["item_id"].str[1:].astype(int) < own["dataset"].map(sizes)
-        return own[kept].assign(presentation="identity").reset_index(drop=True)
+        own = frame.assign(dataset=frame["presentation"].map(space.get)).dropna(subset=["dataset"])
+        kept = own["item_id"].str[1:].astype(int) < own["dataset"].map(sizes.get)
+        return own.loc[kept].assign(presentation="identity").reset_index(drop=True)
 
     return each(given, one_each)
 
@@ -187,7 +187,7 @@ def test_a_family_with_an_unlabelled_benchmark_has_no_stairs_of_that_judge() -> 
 
 
 def test_a_missing_family_has_no_stairs() -> None:
-    given = each(benchmarks({"bool": 4, "mcq": 4, "open": 4}), lambda frame: frame[frame["dataset"] != "bool"])
+    given = each(benchmarks({"bool": 4, "mcq": 4, "open": 4}), lambda frame: frame.loc[frame["dataset"] != "bool"])
     assert staircase_sheet(Variants.of(*given), 50) is None
 
 
@@ -232,7 +232,7 @@ def test_paired_differences_of_groups_are_those_of_statsmodels() -> None:
         index=["item_id", "group_id"], columns="presentation", values="correct"
     )
     steps = (wide[SHUFFLE] - wide["identity"]).to_numpy()
-    groups = wide.index.get_level_values("group_id").astype("category").codes
+    groups = np.unique(wide.index.get_level_values("group_id"), return_inverse=True)[1]
     error = float(OLS(steps, np.ones(20)).fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0])
     half = float(stats.t.ppf(0.975, 3)) * error
     assert isinstance(found, Estimate)

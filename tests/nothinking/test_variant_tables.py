@@ -99,7 +99,7 @@ def test_pairs_are_the_items_that_have_both() -> None:
     def without(frame: pd.DataFrame) -> pd.DataFrame:
         gone = (frame["presentation"] == SHUFFLE) & (frame["item_id"] == "q3")
         gone |= (frame["presentation"] == NEGATIVE) & (frame["item_id"] == "q2")
-        return frame[~gone]
+        return frame.loc[~gone]
 
     some = Variants.of(without(responses), without(relevance), without(judgements))
     assert row(surface_sheet(some), SHUFFLE)["n"] == 3
