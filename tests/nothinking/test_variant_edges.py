@@ -185,3 +185,23 @@ def test_a_run_draws_as_often_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         names = [sheet.name for sheet in run_sheets.variant_sheets(Path(), responses, ["strict"])]
         assert names == ["surface", "verification", "open_numeric"]
     assert asked == [77, 10_000]
+
+
+def test_no_two_rows_of_a_table_have_the_same_name() -> None:
+    """Whoever looks a row up by its keys, as the tables beside the published ones do, finds one."""
+
+    def fewer(frame: pd.DataFrame) -> pd.DataFrame:
+        gone = (frame["presentation"] == SHUFFLE) & (frame["item_id"] == "q3")
+        gone |= (frame["presentation"] == "letters_numeric") & frame["item_id"].isin(["q0", "q1"])
+        return frame.loc[~gone]
+
+    asked = Variants.of(*each(frames(numbers(4), knows, ALL), fewer))
+    sheet = surface_sheet(asked)
+    assert sheet is not None
+    assert [one[3:5] for one in sheet.rows if str(one[3]).startswith("base")] == [
+        ("base", 4), ("base of surface_shuffle", 3), ("base of letters_numeric", 2)
+    ]  # fmt: skip
+    for table in (sheet, verification_sheet(asked), *open_sheets(asked), staircase_sheet(asked, 20)):
+        assert table is not None
+        keys = [tuple(map(str, one[: 4 if table.name in ("surface", "staircase") else 3])) for one in table.rows]
+        assert len(set(keys)) == len(keys)
