@@ -107,7 +107,8 @@ def test_pairs_are_the_items_that_have_both() -> None:
     assert sheet is not None
     # A base for the variants of all four items and one for the shuffle, so that rows can be subtracted.
     assert [one[3:5] for one in sheet.rows] == [
-        ("base", 4), ("letters_numeric", 4), ("surface_bullets", 4), ("base of surface_shuffle", 3), ("surface_shuffle", 3)
+        ("base", 4), ("letters_numeric", 4), ("surface_bullets", 4),
+        ("base of surface_shuffle", 3), ("surface_shuffle", 3)
     ]  # fmt: skip
     assert row(verification_sheet(some), "strict")["n"] == 3
     assert row(open_sheets(some)[0], "strict")["n"] == 3

@@ -23,9 +23,10 @@ _NO_BASE = Missing("")
 """A base is not compared with itself."""
 _NOTE = (
     "Base: the item as its source gives it, over the items that the variants below it have too; variants of other "
-    "items have a base of their own, named after the first of them. Δ: variant minus base over the items that have both, with the interval of "
-    "the mean difference within items. Cons.: of the pairs, those with an answer under both that is the same option of "
-    "the source; no answer under either is no agreement. Both parse: over the pairs with an answer under both."
+    "items have a base of their own, named after the first of them. Δ: variant minus base over the items that have "
+    "both, with the interval of the mean difference within items. Cons.: of the pairs, those with an answer under both "
+    "that is the same option of the source; no answer under either is no agreement. Both parse: over the pairs with an "
+    "answer under both."
 )
 
 
