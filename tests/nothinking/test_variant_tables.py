@@ -99,7 +99,7 @@ def test_pairs_are_the_items_that_have_both() -> None:
     def without(frame: pd.DataFrame) -> pd.DataFrame:
         gone = (frame["presentation"] == SHUFFLE) & (frame["item_id"] == "q3")
         gone |= (frame["presentation"] == NEGATIVE) & (frame["item_id"] == "q2")
-        return frame[~gone]
+        return frame.loc[~gone]
 
     some = Variants.of(without(responses), without(relevance), without(judgements))
     assert row(surface_sheet(some), SHUFFLE)["n"] == 3
@@ -107,7 +107,8 @@ def test_pairs_are_the_items_that_have_both() -> None:
     assert sheet is not None
     # A base for the variants of all four items and one for the shuffle, so that rows can be subtracted.
     assert [one[3:5] for one in sheet.rows] == [
-        ("base", 4), ("letters_numeric", 4), ("surface_bullets", 4), ("base", 3), ("surface_shuffle", 3)
+        ("base", 4), ("letters_numeric", 4), ("surface_bullets", 4),
+        ("base of surface_shuffle", 3), ("surface_shuffle", 3)
     ]  # fmt: skip
     assert row(verification_sheet(some), "strict")["n"] == 3
     assert row(open_sheets(some)[0], "strict")["n"] == 3

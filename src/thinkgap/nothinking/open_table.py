@@ -21,7 +21,7 @@ _NOTE = (
     "Δ: open minus MCQ within items, with the interval of the mean difference; intervals resample groups."
 )
 _NUMERIC = (
-    "Accuracy of open answers: exact rational equality, or what algebra decides. Parse: of all n, answers that are one "
+    "Accuracy of open answers: exact rational equality, never algebra. Parse: of all n, answers that are one "
     "rational number; exact: of all n, those that are the right answer as strings, commas apart."
 )
 _TEXT = (

@@ -23,9 +23,10 @@ _NO_BASE = Missing("")
 """A base is not compared with itself."""
 _NOTE = (
     "Base: the item as its source gives it, over the items that the variants below it have too; variants of other "
-    "items have a base of their own. Δ: variant minus base over the items that have both, with the interval of "
-    "the mean difference within items. Cons.: of the pairs, those with an answer under both that is the same option of "
-    "the source; no answer under either is no agreement. Both parse: over the pairs with an answer under both."
+    "items have a base of their own, named after the first of them. Δ: variant minus base over the items that have "
+    "both, with the interval of the mean difference within items. Cons.: of the pairs, those with an answer under both "
+    "that is the same option of the source; no answer under either is no agreement. Both parse: over the pairs with an "
+    "answer under both."
 )
 
 
@@ -43,8 +44,10 @@ def surface_sheet(variants: Variants) -> Sheet | None:
         # Variants of the same items stand below one base, so that a row minus its base is its difference.
         for name, items in sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[1])):
             if items != last:
+                # Rows are found by name: that of most items alone is the base.
+                called = f"base of {name}" if last else "base"
                 own, last = places(base, items), items
-                found.append((*key, "base", len(own), *(variants.cell(one, own) for one in variants.figures), *blank))
+                found.append((*key, called, len(own), *(variants.cell(one, own) for one in variants.figures), *blank))
             first, second = places(base, items), places(shown[name], items)
             found.append(
                 (
