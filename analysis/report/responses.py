@@ -155,7 +155,7 @@ def _items(frame: pd.DataFrame) -> dict[tuple[str, str], Plain]:
             "question": cut("\n".join(stem) or problem),
             "context": "",
             "gold": own.index(gold) if gold in own else None,
-            "answer": gold,
+            "answer": choices[own.index(gold)] if gold in own and len(choices) == len(own) else gold,
             "subject": subject,
             "space": space,
             "choices": choices,

@@ -67,7 +67,8 @@ function drawLines(chart, width, hidden) {
   const xs = points.map(([x]) => x);
   const [low, high] = extent(points.flatMap(([, ...values]) => values), chart.format);
   const x = scale(Math.min(...xs), Math.max(...xs), left, width - right);
-  const y = scale(low, high, height - bottom, top);
+  const onto = scale(low, high, height - bottom, top);
+  const y = (value) => onto(Math.max(low, Math.min(high, value)));
   const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
   for (const value of niceTicks(low, high)) {
     root.append(line(left, y(value), width - right, y(value), "grid"));

@@ -27,18 +27,21 @@ function drawBars(chart) {
   }));
 }
 
-function drawShift(chart) {
-  return panels(chart.panels.map((panel, series) => {
+function drawShift(chart, conditions) {
+  return panels(chart.panels.map((panel, place) => {
+    const series = Math.max(0, conditions.indexOf(panel.name) < 0 ? place : conditions.indexOf(panel.name));
     const [width, height, left, top, bottom] = [Math.max(170, 44 * panel.rows.length + 40), 170, 32, 10, 34];
-    const y = scale(0, 1, height - bottom, top);
+    const onto = scale(0, 1, height - bottom, top);
+    // An interval of a mean over few items may leave the range of a probability.
+    const y = (value) => onto(Math.max(0, Math.min(1, value)));
     const step = (width - left - 6) / panel.rows.length;
     const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${chart.title}: ${visible(panel.name)}` });
     for (const value of [0, 0.25, 0.5, 0.75, 1]) {
       root.append(line(left, y(value), width, y(value), "grid"));
       root.append(label(left - 5, y(value) + 4, String(value), { "text-anchor": "end" }));
     }
-    panel.rows.forEach(([slot, n, before, after, shift], place) => {
-      const x = left + step * (place + 0.5);
+    panel.rows.forEach(([slot, n, before, after, shift], index) => {
+      const x = left + step * (index + 0.5);
       if (!isNumber(before?.[0]) || !isNumber(after?.[0])) return;
       if (isNumber(before[1])) root.append(line(x - 5, y(before[1]), x - 5, y(before[2]), "whisker reference"));
       if (isNumber(after[1])) root.append(line(x + 5, y(after[1]), x + 5, y(after[2]), `whisker s${series % SERIES}`));

@@ -25,10 +25,24 @@ function completed(side, place, other) {
   return { ...found, rows };
 }
 
-function pairsOf(first, second) {
+/** The way of showing items that is compared: what is asked for, else the source's order, else all. */
+function onlyOf(state, first, second) {
+  const shared = sharedPresentations(first, second);
+  const asked = state.get("presentation");
+  if (asked === "all" || shared.includes(asked)) return asked;
+  return shared.includes("identity") ? "identity" : "all";
+}
+
+function sharedPresentations(first, second) {
+  const there = new Set(valuesOf("presentation", second.rows));
+  return valuesOf("presentation", first.rows).filter((one) => there.has(one));
+}
+
+function pairsOf(first, second, presentation) {
   const key = (row) => keyOf(at("dataset", row), at("item", row), at("presentation", row));
   const there = new Map(second.rows.map((row) => [key(row), row]));
-  return first.rows.flatMap((row) => (there.has(key(row)) ? [[row, there.get(key(row))]] : []));
+  const wanted = first.rows.filter((row) => presentation === "all" || at("presentation", row) === presentation);
+  return wanted.flatMap((row) => (there.has(key(row)) ? [[row, there.get(key(row))]] : []));
 }
 
 const KINDS = ["right, then wrong", "wrong, then right", "wrong, and another answer", "wrong both times", "right both times"];
@@ -45,19 +59,21 @@ const answerOf = (row) => at("predicted", row) ?? at("pred_slot", row);
 function compare(state) {
   const first = completed(sideOf(state, "a"), 0, null);
   const second = completed(sideOf(state, "b"), 1, first);
+  const presentation = onlyOf(state, first, second);
   const sides = { a: first, b: second };
   const own = Object.fromEntries(state);
   const go = (change) => navigate({ ...own, view: "compare", ...change });
-  const all = pairsOf(first, second).map((pair) => ({ pair, kind: kindOf(pair) }));
+  const all = pairsOf(first, second, presentation).map((pair) => ({ pair, kind: kindOf(pair) }));
   all.sort((x, y) => x.kind - y.kind || x.pair[0] - y.pair[0]);
   const counts = KINDS.map((_, kind) => all.filter((one) => one.kind === kind).length);
   const chosen = state.get("kind") ?? "";
   const shown = chosen === "" ? all : all.filter((one) => String(one.kind) === chosen);
   return [
     h("h1", { tabindex: "-1" }, "Compare"),
-    h("div", { class: "sides" }, ["a", "b"].map((letter) => sidePicker(letter, sides[letter], go))),
-    all.length ? comparison(all, counts, first, second) : h("p", { class: "nothing" }, "The two sides share no item and presentation."),
-    all.length ? choice("Show", [["", `all ${all.length.toLocaleString("en")} pairs`], ...KINDS.map((name, kind) => [String(kind), `${name} (${counts[kind]})`])], chosen, (kind) => go({ kind })) : null,
+    h("div", { class: "sides" }, ["a", "b"].map((letter) => sidePicker(letter, sides[letter], go)),
+      choice("Presentation", [...sharedPresentations(first, second).map((one) => [one, one]), ["all", "all"]], presentation, (one) => go({ presentation: one }))),
+    all.length ? comparison(all, counts, first, second, presentation) : h("p", { class: "nothing" }, "The two sides share no item and presentation."),
+    all.length ? h("div", { class: "fields" }, choice("Show", [["", `all ${all.length.toLocaleString("en")} pairs`], ...KINDS.map((name, kind) => [String(kind), `${name} (${counts[kind]})`])], chosen, (kind) => go({ kind }))) : null,
     shown.length ? pairTable(shown) : null,
   ];
 }
@@ -70,7 +86,7 @@ function sidePicker(letter, side, go) {
     choice("Readout", side.readouts.map((one) => [one, one]), side.readout ?? "", (one) => go({ [`${letter}.readout`]: one })));
 }
 
-function comparison(all, counts, first, second) {
+function comparison(all, counts, first, second, presentation) {
   const n = all.length;
   const right = (place) => all.filter((one) => at("correct", one.pair[place])).length;
   const share = (count) => `${count.toLocaleString("en")} (${((100 * count) / n).toFixed(1)} %)`;
@@ -84,7 +100,7 @@ function comparison(all, counts, first, second) {
       return count ? part : null;
     })),
     h("ul", { class: "legend" }, counts.map((count, kind) => h("li", {}, h("span", { class: `swatch kind-${kind}`, "aria-hidden": "true" }), ` ${KINDS[kind]}: ${share(count)}`))),
-    h("p", { class: "small" }, `Pairs have item and presentation in common; without a partner: ${first.rows.length - n} rows of the first side, ${second.rows.length - n} of the second. These are counts; intervals are in the tables.`));
+    h("p", { class: "small" }, `Pairs have item and presentation in common${presentation === "all" ? "" : ` (${visible(presentation)})`}; the first side has ${first.rows.length.toLocaleString("en")} rows in all, the second ${second.rows.length.toLocaleString("en")}. These are counts; intervals are in the tables.`));
 }
 
 function pairTable(shown) {
@@ -92,7 +108,7 @@ function pairTable(shown) {
   const cell = (place) => (index) => {
     const row = shown[index].pair[place];
     const right = at("correct", row);
-    return h("span", { class: right ? "right" : "wrong" }, right ? "\u2713 " : "\u2717 ", inline(SLOTS.has("pred_slot") && at("predicted", row) === null ? `slot ${shownValue("pred_slot", row)}` : shownValue("predicted", row), { class: "clip" }));
+    return h("span", { class: right ? "right" : "wrong" }, right ? "\u2713 " : "\u2717 ", inline(at("predicted", row) === null ? `slot ${shownValue("pred_slot", row)}` : shownValue("predicted", row), { class: "clip" }));
   };
   const columns = [
     { name: "item", title: "item", width: narrow ? 150 : 230, node: (index) => listCell("item", shown[index].pair[0]) },

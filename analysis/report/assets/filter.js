@@ -13,7 +13,7 @@ function filteredRows(state) {
   const tests = [];
   for (const name of FILTERED) {
     const wanted = state.get(name);
-    if (wanted === null || wanted === "") continue;
+    if (wanted === undefined || wanted === "") continue;
     tests.push(testOf(name, wanted));
   }
   const search = searchTest(state.get("q") ?? "");

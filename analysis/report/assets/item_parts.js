@@ -14,7 +14,8 @@ function shares(scores) {
 function barsNode(rows) {
   const scored = rows.filter((row) => (at("scores", row) ?? []).length);
   if (!scored.length) return null;
-  const readouts = valuesOf("readout", scored);
+  const found = valuesOf("readout", scored);
+  const readouts = [...found.filter((one) => one === "native"), ...found.filter((one) => one !== "native")];
   const box = h("div", { class: "panels wide" });
   const draw = (readout) => box.replaceChildren(...scored.filter((row) => at("readout", row) === readout).map((row) => barPanel(row, LOGS.includes(readout))));
   draw(readouts[0]);

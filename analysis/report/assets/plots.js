@@ -6,11 +6,11 @@ function plots(state) {
     h("h1", { tabindex: "-1" }, "Plots"),
     h("div", { class: "fields" },
       choice("Run", DATA.runs.map((one) => [one.name, one.name]), run.name, (name) => navigate({ view: "plots", run: name }))),
-    run.charts.length ? run.charts.map(figureNode) : h("p", {}, "This run has nothing to plot."),
+    run.charts.length ? run.charts.map((chart) => figureNode(chart, run.conditions)) : h("p", {}, "This run has nothing to plot."),
   ];
 }
 
-function figureNode(chart) {
+function figureNode(chart, conditions) {
   const plot = h("div", { class: "plot" });
   const key = h("div", {});
   const hidden = new Set();
@@ -24,8 +24,9 @@ function figureNode(chart) {
         key.querySelectorAll("button")[place]?.focus();
       }));
     }
-    plot.replaceChildren({ lines: drawLines, dots: drawDots, bars: drawBars, shift: drawShift, strips: drawStrips,
-      heat: (one, own) => drawHeat(one, own) }[chart.kind](chart, width, hidden));
+    const drawers = { lines: () => drawLines(chart, width, hidden), dots: () => drawDots(chart, width, hidden), bars: () => drawBars(chart),
+      shift: () => drawShift(chart, conditions), strips: () => drawStrips(chart, width), heat: () => drawHeat(chart, width) };
+    plot.replaceChildren(drawers[chart.kind]());
   };
   drawnAt(plot, draw);
   const head = fresh("chart");
