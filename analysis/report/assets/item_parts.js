@@ -40,7 +40,7 @@ function barPanel(row, isLabel) {
       const marks = [slot === gold ? "right answer" : "", slot === read ? "read" : ""].filter(Boolean).join(", ");
       return h("div", { class: "score" }, h("span", { class: "letter" }, inline(labels[slot] ?? String(slot + 1))),
         h("span", { class: "track" }, bar, h("span", { class: "on-track" }, marks)),
-        h("span", { class: "value" }, Number.isFinite(score) ? score.toFixed(2) : score < 0 ? "-\u221e" : MISSING));
+        h("span", { class: "value" }, Number.isFinite(score) ? score.toFixed(2).replace(/^-(0\.00)$/, "$1") : score < 0 ? "-\u221e" : MISSING));
     })),
     isLabel && mass !== null ? h("p", { class: "small" }, `The labels hold ${FORMATS.mass(mass)} of the next token's probability.`) : null);
 }

@@ -58,9 +58,15 @@ function shownFields(state) {
   return wanted.filter((name) => name === "question" || ROW_FIELDS.includes(name));
 }
 
+/** The id of an item without the name of its data set before it, which many have. */
+function shortItem(row) {
+  const [item, dataset] = [at("item", row) ?? MISSING, at("dataset", row)];
+  return dataset && item.startsWith(`${dataset}/`) && item.length > dataset.length + 1 ? item.slice(dataset.length + 1) : item;
+}
+
 /** A cell of the list: the item is a link, right and wrong have signs. */
 function listCell(name, row) {
-  if (name === "item") return h("a", { href: itemAddress(row), class: "clip" }, inline(at("item", row) ?? MISSING));
+  if (name === "item") return h("a", { href: itemAddress(row), class: "clip", title: visible(at("item", row) ?? "") }, inline(shortItem(row)));
   if (name === "correct") {
     const value = at("correct", row);
     if (value === null) return MISSING;

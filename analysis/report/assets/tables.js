@@ -38,7 +38,7 @@ function sheetNode(sheet) {
     h("ul", { class: "small notes" },
       sheet.notes.map((note) => h("li", {}, visible(note))),
       Array.from(reasons, ([reason, number]) => h("li", {}, `${MISSING}`, h("sup", {}, String(number)), ` ${visible(reason)}`)),
-      sheet.columns.some(([, form]) => form === "percent") ? h("li", {}, "Square brackets: 95% intervals; beside a figure, n is the number of rows that it is of where it has one.") : null));
+      sheet.columns.some(([, form]) => form === "percent") ? h("li", {}, "Square brackets: 95% intervals.") : null));
 }
 
 /** The figure, and its interval below it. */
