@@ -75,7 +75,7 @@ function drawLines(chart, width, hidden) {
     root.append(label(left - 6, y(value) + 4, tickText(value, chart.format), { "text-anchor": "end" }));
   }
   const places = [...new Set(xs)].sort((a, b) => a - b);
-  const every = Math.ceil((places.length * (chart.ticks ? 74 : 30)) / (width - left - right));
+  const every = Math.ceil((places.length * (chart.ticks ? 104 : 30)) / (width - left - right));
   places.forEach((place, index) => {
     if (index % every && index !== places.length - 1) return;
     if (index !== places.length - 1 && places.length - 1 - index < every) return;
@@ -112,7 +112,7 @@ function drawDots(chart, width, hidden) {
   const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
   for (const value of niceTicks(low, high)) {
     root.append(line(x(value), 4, x(value), height - bottom + 4, "grid"));
-    root.append(label(x(value), height - bottom + 18, `${tickText(value, chart.format)}${chart.format === "percent" ? " %" : ""}`,
+    root.append(label(x(value), height - bottom + 18, `${tickText(value, chart.format)}${chart.format === "percent" && width > 480 ? " %" : ""}`,
       { "text-anchor": value === low ? "start" : value >= high ? "end" : "middle" }));
   }
   chart.groups.forEach((group, row) => {

@@ -2,7 +2,7 @@
 
 /** Panels side by side, each with its heading above it. */
 function panels(drawn) {
-  return h("div", { class: "panels" }, drawn.map(([name, node]) => h("div", { class: "panel" }, h("h4", {}, inline(name)), node)));
+  return h("div", { class: "panels" }, drawn.map(([name, node]) => h("div", { class: "panel" }, h("h3", {}, inline(name)), node)));
 }
 
 function drawBars(chart) {
@@ -70,7 +70,7 @@ function drawStrips(chart, width) {
         `${chart.items[item]}, ${chart.orders[order]}: ${told}`));
       if (panel.right[order][item]) root.append(svg("rect", { class: "tick", x: x + cellWidth * 0.3, y: y + 4, width: Math.max(1, cellWidth * 0.3), height: 4 }));
     }));
-    return h("div", {}, h("h4", {}, inline(panel.name)), root);
+    return h("div", {}, h("h3", {}, inline(panel.name)), root);
   });
   const slots = Array.from({ length: most + 1 }, (_, slot) => h("li", {},
     svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: `cell s${slot % SERIES}`, width: 14, height: 14 })), `slot ${slot + 1}`));

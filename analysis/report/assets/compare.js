@@ -104,7 +104,7 @@ function comparison(all, counts, first, second, presentation) {
 }
 
 function pairTable(shown) {
-  const narrow = matchMedia("(max-width: 40rem)").matches;
+  const narrow = isNarrow();
   const cell = (place) => (index) => {
     const row = shown[index].pair[place];
     const right = at("correct", row);

@@ -2,7 +2,8 @@
 
 const ROW_HEIGHT = 36;
 const WIDTHS = { question: 300, item: 210, reply: 300, problem: 300, trace: 260, reasoning: 260, presentation: 150, condition: 140, readout: 130, run: 140, correct: 76, predicted: 90, gold: 110, k: 80 };
-const widthOf = (name) => WIDTHS[name] ?? 120;
+const isNarrow = () => matchMedia("(max-width: 40rem)").matches;
+const widthOf = (name) => (isNarrow() ? { item: 136, condition: 112, correct: 74 }[name] : null) ?? WIDTHS[name] ?? 120;
 
 /**
  * A table of many rows. `columns` are {name, title, node(row), sort}, `rows` row numbers, `sorted` [name, down].
@@ -50,8 +51,7 @@ function virtualTable({ label: told, columns, rows, sorted, onsort }) {
 function shownFields(state) {
   const asked = (state.get("columns") ?? "").split(",").filter((name) => name === "question" || ROW_FIELDS.includes(name));
   if (asked.length) return asked;
-  const narrow = matchMedia("(max-width: 40rem)").matches;
-  if (narrow) return ["item", "condition", "correct"].filter((name) => ROW_FIELDS.includes(name));
+  if (isNarrow()) return ["item", "condition", "correct"].filter((name) => ROW_FIELDS.includes(name));
   const several = (name) => has(name) && COLUMNS[name].values.length > 1;
   const wanted = ["item", DATA.items.length ? "question" : "", several("run") ? "run" : "", "condition", several("presentation") ? "presentation" : "",
     several("readout") ? "readout" : "", "predicted", "gold", "correct", "p_gold", "label_mass", "judge_label", "relevance", "k"];

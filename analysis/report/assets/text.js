@@ -34,10 +34,10 @@ function replyNode(row) {
   const right = at("correct", row);
   const facts = ["status", "rule", "finish"].filter((name) => at(name, row)).map((name) => `${fieldName(name)} ${at(name, row)}`);
   return h("section", { class: "answered" },
-    h("h4", {}, inline(at("condition", row)), right === null ? null : h("span", { class: right ? "right" : "wrong" }, right ? " \u2713 right" : " \u2717 wrong")),
+    h("h3", {}, inline(at("condition", row)), right === null ? null : h("span", { class: right ? "right" : "wrong" }, right ? " \u2713 right" : " \u2717 wrong")),
     h("p", { class: "small" }, "answer ", h("strong", {}, inline(shownValue("predicted", row))), facts.length ? ` \u00b7 ${facts.join(" \u00b7 ")}` : ""),
-    reasoning ? [h("h5", {}, "Reasoning channel"), said(reasoning, { class: "said before" })] : null,
-    h("h5", {}, "Reply"), text ? markedText(text, span) : h("p", { class: "nothing" }, "(nothing visible came back)"),
+    reasoning ? [h("h4", {}, "Reasoning channel"), said(reasoning, { class: "said before" })] : null,
+    h("h4", {}, "Reply"), text ? markedText(text, span) : h("p", { class: "nothing" }, "(nothing visible came back)"),
     trace !== null ? h("p", { class: "small" }, trace.trim() ? `${plural(trace.trim().split(/\s+/).length, "word")} before the answer (underlined).` : "Nothing stands before the answer.") : null,
     judged.map(judgeNode),
     encoded.length ? h("p", { class: "small" }, "Question relevance: ", encoded.map(([name, value]) => `${visible(name)} ${value.toFixed(3)}`).join(", ")) : null);
