@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from probes.controls.sheet import ConditionControls
+from probes.controls.stored import CONTROLS_FOLDER, write_controls
+from probes.fits_file import write_fits
+from probes.predictions import write_predictions
 from tests.analysis.annotation_runs import HOSTILE, ordinary_run
 from tests.items import mcq
+from tests.probes.predicted import STATE, made_fits, prediction_rows, study, table_of
 from tests.store.examples import record
+from thinkgap.metrics import Estimate
+from thinkgap.readouts.sheet import Missing
 from thinkgap.store.atomic import write_parquet
 from thinkgap.store.items import write_items
 from thinkgap.store.records import RECORDS_FILE, RecordFacts, to_table, with_facts
@@ -81,6 +89,23 @@ def response_folder(folder: Path) -> Path:
     """A no-thinking run: 12 written traces, some hostile, and 3 empty ones."""
     ordinary_run(folder)
     manifest(folder, modes=["think_off"], notes=[HOSTILE[0]])
+    return folder
+
+
+def probe_folder(folder: Path) -> Path:
+    """Linear probes of 8 items, right under both conditions, beside a readout that the trigger draws to slot 0."""
+    folder.mkdir(parents=True)
+    gold = [0, 1] * 4
+    native = {"direct": gold, TRIGGER: [0] * 8}
+    probes = {study("direct"): gold, study(TRIGGER): gold, study(TRIGGER, "direct"): [1] * 8}
+    write_predictions(folder, [table_of(prediction_rows(gold, native, probes))])
+    write_fits(folder, made_fits(["direct", TRIGGER]))
+    (folder / CONTROLS_FOLDER).mkdir()
+    none = {field.name: Missing("not asked for") for field in dataclasses.fields(ConditionControls)}
+    for name in ("direct", TRIGGER):
+        own: dict[str, Any] = {"condition": name, "state": STATE, "probe": Estimate(1.0, 0.6, 1.0, 8)}
+        write_controls(folder / CONTROLS_FOLDER, ConditionControls(**{**none, **own}))
+    manifest(folder)
     return folder
 
 

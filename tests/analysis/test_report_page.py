@@ -15,8 +15,7 @@ import pytest
 from analysis.report.__main__ import main
 from analysis.report.collect import collect, expand
 from analysis.report.page import SCRIPTS, page
-from tests.analysis.report_runs import TEXTS, TRIGGER, manifest, native_folder, response_folder
-from tests.probes.predicted import made_fits, prediction_rows, study, table_of
+from tests.analysis.report_runs import TEXTS, TRIGGER, native_folder, probe_folder, response_folder
 from thinkgap.errors import ConfigError, StoreError
 
 
@@ -29,20 +28,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "responses": response_folder(root / "responses"),
         "probes": probe_folder(root / "probes"),
     }
-
-
-def probe_folder(folder: Path) -> Path:
-    from probes.fits_file import write_fits
-    from probes.predictions import write_predictions
-
-    folder.mkdir()
-    gold = [0, 1] * 4
-    native = {"direct": gold, TRIGGER: [0] * 8}
-    probes = {study("direct"): gold, study(TRIGGER): gold, study(TRIGGER, "direct"): [1] * 8}
-    write_predictions(folder, [table_of(prediction_rows(gold, native, probes))])
-    write_fits(folder, made_fits(["direct", TRIGGER]))
-    manifest(folder)
-    return folder
 
 
 def data_of(text: str) -> Any:
@@ -95,9 +80,9 @@ def test_columns_hold_what_the_records_hold(runs: dict[str, Path]) -> None:
         (TRIGGER, "native", "A"),
         (TRIGGER, "generation", "B"),
     ]
-    # softmax of (-1.25, -0.1, -7.5, -pi) at slot 1: e^-0.1 / (e^-1.25 + e^-0.1 + e^-7.5 + e^-pi) = 0.729.
+    # softmax of (-1.25, -0.1, -7.5, -pi) at slot 1: e^-0.1 / (e^-1.25 + e^-0.1 + e^-7.5 + e^-pi) = 0.7326.
     p = np.frombuffer(base64.b64decode(columns["p_gold"]["v"]), "<f4")
-    assert p[0] == pytest.approx(0.7287, abs=1e-4)
+    assert p[0] == pytest.approx(0.7326, abs=1e-4)
     assert np.isnan(p[2])
     assert columns["lens"]["n"]
     spans = columns["span"]["d"]
