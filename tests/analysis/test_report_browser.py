@@ -101,17 +101,17 @@ def test_filter_and_sort(visit: Callable[..., Visit]) -> None:
     page = opened.page
     # 2 runs of 16 items, 2 conditions, 2 orders and a reply; 15 responses; 3 probes of 8 items.
     assert count(opened) == "231 rows of 231"
-    page.get_by_label("run", exact=True).select_option("second")
-    page.get_by_label("condition", exact=True).select_option("direct")
-    page.get_by_label("readout", exact=True).select_option("native")
-    page.get_by_label("presentation", exact=True).select_option("identity")
-    page.get_by_label("right", exact=True).select_option("no")
+    page.get_by_role("combobox", name="run", exact=True).select_option("second")
+    page.get_by_role("combobox", name="condition", exact=True).select_option("direct")
+    page.get_by_role("combobox", name="readout", exact=True).select_option("native")
+    page.get_by_role("combobox", name="presentation", exact=True).select_option("identity")
+    page.get_by_role("combobox", name="right", exact=True).select_option("no")
     assert count(opened).startswith("2 rows of 231")
     assert cells(opened, head(opened).index("item")) == ["q003", "q005"]
     # The address holds the filter: a copy of it shows the same.
     again = visit("#" + page.evaluate("location.hash").lstrip("#"))
     assert count(again).startswith("2 rows of 231")
-    page.get_by_label("right", exact=True).select_option("")
+    page.get_by_role("combobox", name="right", exact=True).select_option("")
     page.get_by_role("button", name="item").click()
     page.get_by_role("button", name="item").click()
     assert cells(opened, 0)[:2] == ["q015", "q014"]
@@ -225,7 +225,7 @@ def test_every_control_has_a_name(visit: Callable[..., Visit]) -> None:
     for address in VIEWS:
         for control in visit(address).page.locator("button, select, input, summary, [role=img]").all():
             name = control.evaluate(
-                "one => one.innerText?.trim() || one.getAttribute('aria-label') || one.labels?.[0]?.innerText"
+                "one => one.innerText?.trim() || one.getAttribute('aria-label') || one.labels?.[0]?.textContent"
             )
             assert name, (address, control)
 
