@@ -30,7 +30,7 @@ CONDITIONS = ("direct", "let_me_think")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LIMIT_MB, LIMIT_SECONDS = 30.0, 60.0
 """What the page promises for 20,000 records of 30 layers."""
-_WORDS = "the a digit number green red left right upper lower so then it is of and sum which because answer".split()
+_WORDS = ["the", "digit", "number", "green", "left", "upper", "so", "then", "is", "of", "and", "sum", "answer"]
 
 
 def made_run(folder: Path, n_records: int, n_layers: int, seed: int = 0) -> Path:
@@ -58,7 +58,8 @@ def made_run(folder: Path, n_records: int, n_layers: int, seed: int = 0) -> Path
 
 def measured(file: Path) -> dict[str, float] | None:
     """Seconds until the page can be used, to draw the list, to search it and to sort it; None without a browser."""
-    program = next((found for name in (os.environ.get("THINKGAP_BROWSER", ""), *BROWSERS) if (found := shutil.which(name))), None)
+    names = (os.environ.get("THINKGAP_BROWSER", ""), *BROWSERS)
+    program = next((found for name in names if (found := shutil.which(name))), None)
     if program is None:
         return None
     from playwright.sync_api import sync_playwright
@@ -156,8 +157,6 @@ def _reply(item: str, condition: str, text: str) -> dict[str, object]:
     more = {"answer": "B", "permissive": "B", "first_token_id": 1, "first_token": "a", "forced_slot": 0}
     key = {"item_id": item, "presentation": "identity", "condition": condition, "prompt_sha256": "0" * 64}
     return {**key, **told, **more, "forced_difference": 0.0}
-
-
 
 
 if __name__ == "__main__":

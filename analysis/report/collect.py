@@ -83,7 +83,9 @@ def expand(patterns: Sequence[str]) -> list[str]:
         if not glob.has_magic(pattern):
             found.append(pattern.rstrip("/") or pattern)
             continue
-        fitting = [one.rstrip("/") for one in sorted(glob.glob(pattern)) if _is_run(Path(one))]
+        # Path.glob takes no absolute pattern.
+        named = sorted(glob.glob(pattern))  # noqa: PTH207
+        fitting = [one.rstrip("/") for one in named if _is_run(Path(one))]
         if not fitting:
             raise ConfigError(f"runs={pattern}: no folder of a run fits this pattern")
         found += fitting
@@ -135,7 +137,10 @@ def _thin(run: RunData, items: int) -> None:
     chosen = [key in kept for key in zip(run.rows["dataset"], run.rows["item"], strict=True)]
     run.rows = run.rows.loc[chosen]
     run.items = {key: value for key, value in run.items.items() if key in kept}
-    run.notes = (*run.notes, f"The page lists {items:,} of {len(keys):,} items, evenly; all figures are over all of them.")
+    run.notes = (
+        *run.notes,
+        f"The page lists {items:,} of {len(keys):,} items, evenly; all figures are over all of them.",
+    )
 
 
 def _name(runs: Sequence[RunData]) -> None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from PIL import Image
 
 from analysis.report.shapes import Plain
-from probes.runs import stored_dataset
-from thinkgap.data import load_dataset_items
 from thinkgap.errors import ThinkgapError
 
 SIDE = 448
@@ -46,6 +44,10 @@ def pictures(manifest: Plain, wanted: Iterable[str], limit: int) -> tuple[dict[s
         return {}, ""
     for name in _OFFLINE:
         os.environ[name] = "1"
+    # Not before: the hub's client looks once, when it is imported, whether it may ask the network.
+    from probes.runs import stored_dataset
+    from thinkgap.data import load_dataset_items
+
     try:
         items = load_dataset_items(stored_dataset(manifest)).items
     except (ThinkgapError, OSError, KeyError, TypeError, ValueError) as error:
@@ -59,7 +61,10 @@ def pictures(manifest: Plain, wanted: Iterable[str], limit: int) -> tuple[dict[s
         if image.sha256 not in digests or image.sha256 in found:
             continue
         if size > limit:
-            return found, f"images of {len(digests) - len(found)} items left out: the page holds {limit >> 20} MB of them"
+            return (
+                found,
+                f"images of {len(digests) - len(found)} items left out: the page holds {limit >> 20} MB of them",
+            )
         try:
             found[image.sha256] = picture(image.load())
             size += len(found[image.sha256].url)

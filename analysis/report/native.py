@@ -17,7 +17,6 @@ from analysis.report.charts import native_charts
 from analysis.report.encode import lens_bytes
 from analysis.report.manifest import facts_of_manifest
 from analysis.report.shapes import Level, Plain, RunData, Verdict, cell, cut, sheet
-
 from thinkgap.errors import ThinkgapError
 from thinkgap.metrics.pride import over_labels
 from thinkgap.readouts.in_short import in_short
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 _READ = ("native", "aligned", "lm_head_lora")
 """Readouts whose scores are label log probabilities."""
+_NO_ITEMS = "The run keeps no items.parquet (an older version wrote it): questions are not shown."
 _KEPT = (
     *("presentation", "condition", "readout", "subject", "split", "k", "gold_slot", "pred_slot", "tied", "correct"),
     *("top_token", "n_tokens", "n_image_tokens"),
@@ -74,7 +74,7 @@ def native_run(folder: Path, manifest: Plain) -> RunData:
         charts=tuple(native_charts(sheets, frame, conditions)) if report else (),
         rows=rows,
         items=items,
-        notes=() if items else ("The run keeps no items.parquet (an older version wrote it): questions are not shown.",),
+        notes=() if items else (_NO_ITEMS,),
         n_rows=len(rows),
     )
 
@@ -108,10 +108,14 @@ def table_sheet(table: Table) -> Plain:
     rows = []
     for row in table.all_rows:
         pair = row.difference
-        figures = [cell(pair.difference), cell(pair.p_value)] if pair else [{"missing": "the reference"}] * 2
+        paired = [cell(pair.difference), cell(pair.p_value)] if pair else [{"missing": "the reference"}] * 2
         rows.append(
-            [row.condition, "all" if row.k is None else str(row.k), row.n, row.n_groups, cell(row.accuracy), *figures]
-            + [cell(row.first_slot), cell(row.gold_first), cell(row.mean_reciprocal_k), cell(row.label_mass), row.tied]
+            [
+                *(row.condition, "all" if row.k is None else str(row.k), row.n, row.n_groups),
+                *(cell(row.accuracy), *paired),
+                *(cell(row.first_slot), cell(row.gold_first), cell(row.mean_reciprocal_k), cell(row.label_mass)),
+                row.tied,
+            ]
         )
     notes = [f"Not asked: {count} items, {reason}." for reason, count in table.excluded.items()]
     notes.append(f"Differences are paired, to {table.reference} on the same rows; p by McNemar's test.")
@@ -169,11 +173,9 @@ def _rows(
     return rows if replies is None else _with_replies(rows, replies, items)
 
 
-def _with_replies(
-    rows: pd.DataFrame, replies: pd.DataFrame, items: Mapping[tuple[str, str], Plain]
-) -> pd.DataFrame:
+def _with_replies(rows: pd.DataFrame, replies: pd.DataFrame, items: Mapping[tuple[str, str], Plain]) -> pd.DataFrame:
     own = replies[["item_id", "presentation", "condition", "text", "finish", "status", "rule", "answer"]]
-    own = own.rename(columns={"item_id": "item", "text": "reply"}).assign(readout="generation")
+    own = own.assign(item=own["item_id"], reply=own["text"], readout="generation").drop(columns=["item_id", "text"])
     joined = rows.merge(own, on=["item", "presentation", "condition", "readout"], how="left", validate="m:1")
     texts, traces, spans = [], [], []
     columns = (joined[name] for name in ("dataset", "item", "reply", "finish", "answer", "labels", "order"))
@@ -212,4 +214,3 @@ def _at(labels: Sequence[str], slot: int) -> str | None:
 
 def _p(scores: Any, slot: int) -> float:
     return float(np.exp(over_labels(scores)[slot])) if len(scores) > slot >= 0 else math.nan
-

@@ -47,7 +47,8 @@ def page(found: Collected, title: str = "") -> str:
     )
     text = (_ASSETS / "page.html").read_text(encoding="utf-8")
     # The data comes last: a text of a model that looks like a place of the template must not be filled.
-    for name, value in (("policy", policy), ("style", style), ("script", script), ("data", escaped(data(found, title)))):
+    filled = {"policy": policy, "style": style, "script": script, "data": escaped(data(found, title))}
+    for name, value in filled.items():
         text = text.replace("{{" + name + "}}", value, 1)
     return text
 

@@ -39,7 +39,7 @@ def probe_run(folder: Path, manifest: Plain) -> RunData:
         datasets=(dataset,),
         title=report.sheets[0].title,
         conditions=tuple(str(row["condition"]) for row in headline),
-        n_items=int(frame["item_id"].nunique()),
+        n_items=len(set(frame["item_id"])),
         facts=facts,
         said=report.sentence,
         verdicts=tuple(map(_verdict, headline)),

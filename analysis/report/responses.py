@@ -5,6 +5,7 @@ Figures are those of `nothinking.run_sheets`, which the run printed. Loads no mo
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def _rows(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     rows["trace"] = [cut(text) for text in frame["trace"]]
     rows["reply"] = [cut(normalise(text)) for text in frame["content"]]
     spans = zip(frame["span_start"], frame["span_end"], frame["swap_read"], strict=True)
-    rows["span"] = [None if swapped or not start == start else [int(start), int(end)] for start, end, swapped in spans]
+    rows["span"] = [_span(*one) for one in spans]
     keys = list(zip(*(frame[name] for name in KEY), strict=True))
     judged = _judged(folder)
     rows["judged"] = [judged.get(key) for key in keys]
@@ -120,6 +121,11 @@ def _rows(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     rows["encoded"] = [encoded.get(key) for key in keys]
     rows["relevance"] = [own[0][1] if (own := encoded.get(key)) else None for key in keys]
     return rows
+
+
+def _span(start: float, end: float, swapped: bool) -> list[int] | None:
+    """Place of the answer in the content; None if there is none, or if it was read out of the reasoning."""
+    return None if swapped or math.isnan(start) else [int(start), int(end)]
 
 
 def _judged(folder: Path) -> dict[tuple[str, ...], list[Plain]]:
@@ -163,5 +169,3 @@ def _items(frame: pd.DataFrame) -> dict[tuple[str, str], Plain]:
             "meta": [],
         }
     return found
-
-

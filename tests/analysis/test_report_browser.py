@@ -1,4 +1,4 @@
-"""The report page in a real browser: views, filter, sort, links, comparison, hostile texts. Skipped where there is none."""
+"""The report page in a real browser: views, filter, sort, links, comparison, hostile texts. Skipped without one."""
 
 from __future__ import annotations
 
