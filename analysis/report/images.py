@@ -50,21 +50,17 @@ def pictures(manifest: Plain, wanted: Iterable[str], limit: int) -> tuple[dict[s
 
     try:
         items = load_dataset_items(stored_dataset(manifest)).items
-    except (ThinkgapError, OSError, KeyError, TypeError, ValueError) as error:
-        return {}, f"images not available: the data set cannot be read again ({error})"
     except Exception as error:
         # OmegaConf and the hub's client raise kinds of their own; a page without pictures is still a page.
-        return {}, f"images not available: the data set cannot be read again ({type(error).__name__}: {error})"
+        named = str(error) if isinstance(error, ThinkgapError) else f"{type(error).__name__}: {error}"
+        return {}, f"images not available: the data set cannot be read again ({named})"
     found: dict[str, Picture] = {}
     size, broken = 0, 0
     for image in (image for item in items for image in item.images):
         if image.sha256 not in digests or image.sha256 in found:
             continue
         if size > limit:
-            return (
-                found,
-                f"images of {len(digests) - len(found)} items left out: the page holds {limit >> 20} MB of them",
-            )
+            return found, f"{len(digests) - len(found)} images left out: the page holds {limit >> 20} MB of them"
         try:
             found[image.sha256] = picture(image.load())
             size += len(found[image.sha256].url)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.report.charts import native_charts
 from analysis.report.encode import lens_bytes
 from analysis.report.manifest import facts_of_manifest
+from analysis.report.native_charts import native_charts
 from analysis.report.shapes import Level, Plain, RunData, Verdict, cell, cut, sheet
 from thinkgap.errors import ThinkgapError
 from thinkgap.metrics.pride import over_labels
