@@ -64,7 +64,7 @@ function lensNode(rows) {
   const box = h("div", {});
   drawnAt(box, () => box.replaceChildren(...own.map((row) => lensMap(row, Math.max(260, box.clientWidth)))));
   return h("section", { class: "card", "aria-label": "Layers" }, h("h2", {}, "Layers"),
-    h("p", { class: "small" }, "Share of each option's label when the state after a layer is read through the model's own norm and head. Dark is much. Rows are options, columns are layers; the last one is the native readout."),
+    h("p", { class: "small" }, "Share of each option's label when the state after a layer is read through the model's own norm and head. Dark is much. Rows are options, columns are layers; the last one is the native readout. \u2713 right answer, \u25cf read in the end."),
     box);
 }
 
@@ -75,7 +75,7 @@ function lensMap(row, width) {
   const layers = Math.floor(flat.length / k);
   const [gold, read] = [at("gold_slot", row), at("pred_slot", row)];
   const byLayer = Array.from({ length: layers }, (_, layer) => shares(flat.slice(layer * k, (layer + 1) * k)));
-  const name = (label_, slot) => `${label_}${slot === gold ? " (right)" : ""}${slot === read ? " (read)" : ""}`;
+  const name = (label_, slot) => `${label_}${slot === gold ? " \u2713" : ""}${slot === read ? " \u25cf" : ""}`;
   const chart = {
     title: `Layers under ${visible(at("condition", row))}`, rows: labels.map(name), columns: Array.from({ length: layers }, (_, layer) => String(layer)),
     values: labels.map((_, slot) => byLayer.map((parts) => parts[slot])), columnLabel: "layer",
@@ -83,7 +83,7 @@ function lensMap(row, width) {
   const cell = (width - 110) / layers;
   const told = (value, slot, layer) => `${(100 * value).toFixed(0)} % of the labels, log probability ${flat[layer * k + slot].toFixed(1)}`;
   return h("div", {}, h("h3", {}, inline(at("condition", row))),
-    drawHeat(chart, width, { cellHeight: 22, least: 14, told, text: (value) => (cell >= 30 ? String(Math.round(100 * value)) : null) }));
+    drawHeat(chart, width, { cellHeight: 22, least: 9, told, text: (value) => (cell >= 30 ? String(Math.round(100 * value)) : null) }));
 }
 
 function probesNode(rows) {
