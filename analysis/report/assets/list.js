@@ -90,7 +90,10 @@ function items(state) {
     figure: ["int", "float"].includes(formOf(name)),
   }));
   const search = h("input", { type: "search", id: "search", value: state.get("q") ?? "", autocomplete: "off", spellcheck: "false", dir: "auto" });
-  search.addEventListener("input", debounced(() => go({ q: search.value }), 200));
+  const find = debounced(() => search.isConnected && go({ q: search.value }), 200);
+  // While a character is being composed, the field must stay as it is.
+  search.addEventListener("input", (event) => event.isComposing || find());
+  search.addEventListener("compositionend", find);
   return [
     h("h1", { tabindex: "-1" }, "Items"),
     h("div", { class: "fields" },
