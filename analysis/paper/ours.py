@@ -18,7 +18,7 @@ from thinkgap.errors import StoreError
 from thinkgap.metrics import Estimate
 from thinkgap.nothinking.run_sheets import nothinking_sheets
 from thinkgap.nothinking.store import RESPONSES_FILE
-from thinkgap.nothinking.tables import EQUAL
+from thinkgap.nothinking.tables import EQUAL, POOLED
 from thinkgap.readouts.report import report_of_run
 from thinkgap.readouts.sheet import Cell, Sheet
 from thinkgap.store.item_fields import field_values
@@ -167,6 +167,8 @@ def _of_sheet(sheet: Sheet, source: Source, study: str, folder: Path, fixed: Map
         if "average" in places and row[places["average"]] != EQUAL and _identity(row, places, source) in equally:
             continue
         own = {key: str(row[places[name]]) for name, key in source.keys.items()}
+        if own.get("dataset") == POOLED:
+            own["dataset"] = ""
         if "variant" in own:
             own["variant"] = VARIANTS.get(own["variant"], own["variant"])
         for name, place in places.items():

@@ -83,7 +83,7 @@ def _close(figure: Figure) -> None:
     pyplot.close(figure)
 
 
-def _figure(rows: int, columns: int, height: float) -> tuple[Figure, list[list[object]]]:
+def _figure(rows: int, columns: int, height: float) -> tuple[Figure, list[list[Any]]]:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(rows, columns, figsize=(PAGE, height * rows), squeeze=False)
@@ -183,6 +183,7 @@ def _layers(found: Found) -> Figure:
         label="accuracy, %",
         title="label readout (logit lens) after each layer",
     )
+    axes[0][0].set_xlabel("layer")
     return figure
 
 
@@ -195,6 +196,7 @@ def _shift(found: Found) -> Figure:
         for condition in present(found, "condition")
     }
     bars(axes[0][0], slots, series, label="shift of p(gold), points", title="by slot of the right answer")
+    axes[0][0].set_xlabel("slot of the right answer")
     return figure
 
 

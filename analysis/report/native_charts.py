@@ -128,8 +128,8 @@ def _strips(native: pd.DataFrame, conditions: Sequence[str]) -> Plain | None:
         "kind": "strips",
         "name": "strips",
         "title": "Which slot is read when the options change places",
-        "note": "A column is an item, a row an order of its options; a right answer has a small square in it. A readout "
-        f"that follows the content changes slot from row to row, one that follows the position does not.{some}",
+        "note": "A column is an item, a row an order of its options; a right answer has a small square in it. A "
+        f"readout that follows the content changes slot from row to row, one that follows the position does not.{some}",
         "orders": orders,
         "items": chosen,
         "panels": panels,

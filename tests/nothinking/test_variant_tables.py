@@ -212,3 +212,18 @@ def test_paired_differences_are_those_of_scipy() -> None:
     expected = stats.ttest_rel(second, first).confidence_interval(0.95)
     assert cell.value == pytest.approx((second - first).mean())
     assert (cell.low, cell.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_open_forms_of_several_data_sets_are_pooled_too() -> None:
+    """Ids are the same in both sets: 4 items that are known, and 2 that are not."""
+    asked = VariantsConfig(rewrites=["open_numeric"])
+    parts = [frames(numbers(4), knows, asked, "one"), frames(numbers(2), first_slot, asked, "other")]
+    joined = [pd.concat([part[place] for part in parts], ignore_index=True) for place in range(3)]
+    sheet = open_sheets(Variants.of(joined[0], joined[1], joined[2]))[0]
+    assert [row[1] for row in sheet.rows] == ["one", "other", "pooled"]
+    found = row(sheet, "pooled")
+    assert found["n"] == 6
+    assert found["open_accuracy"] == pytest.approx(4 / 6)
+    # Of the two unknown choices the first is right: the right option of the first item stands in the first slot.
+    assert found["mcq_accuracy"] == pytest.approx(5 / 6)
+    assert found["accuracy_difference"] == pytest.approx(-1 / 6)

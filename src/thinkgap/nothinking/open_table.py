@@ -18,7 +18,8 @@ from thinkgap.readouts.sheet import Cell, Column, Missing, Sheet
 _NO_PROPOSALS = Missing("no proposals of these items: add evaluation.variants.rewrites=[verification]")
 _NOTE = (
     "Over the items that have the choice form, the open form and, where proposals were asked at all, both proposals. "
-    "Δ: open minus MCQ within items, with the interval of the mean difference; intervals resample groups."
+    "Δ: open minus MCQ within items, with the interval of the mean difference; intervals resample groups. Pooled: the "
+    "items of all data sets together, as the study has them."
 )
 _NUMERIC = (
     "Accuracy of open answers: exact rational equality, never algebra. Parse: of all n, answers that are one "
@@ -42,7 +43,7 @@ def open_sheets(variants: Variants) -> list[Sheet]:
 def _sheet(variants: Variants, name: str, title: str, note: str) -> Sheet | None:
     found: list[tuple[Cell, ...]] = []
     numeric = name == OPEN_NUMERIC
-    for key, shown in variants.cells():
+    for key, shown in (*variants.cells(), *variants.pooled(IDENTITY, name)):
         base, opened = shown.get(IDENTITY, {}), shown.get(name, {})
         proposals = [shown[one] for one in (POSITIVE, NEGATIVE) if one in shown]
         items = common(base, opened, *proposals)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from thinkgap import metrics
 from thinkgap.nothinking.figures import FIGURES, Figure, Rows, Values
 from thinkgap.nothinking.level_figures import explicit_figure, relevance_figures, with_levels
+from thinkgap.nothinking.tables import POOLED
 from thinkgap.readouts.sheet import Cell, Column, Format, Missing, by_condition
 
 if TYPE_CHECKING:
@@ -71,6 +72,21 @@ class Variants:
                 shown.setdefault(str(names[row]), {})[str(items[row])] = int(row)
             model, dataset, mode = map(str, key)
             yield (model, dataset, mode), shown
+
+    def pooled(self, *presentations: str) -> Iterator[tuple[tuple[str, str, str], dict[str, dict[str, int]]]]:
+        """As `cells`, over all data sets of a model and mode that show items in each of some ways, if there are two."""
+        joined: dict[tuple[str, str], list[tuple[str, dict[str, dict[str, int]]]]] = {}
+        for (model, dataset, mode), shown in self.cells():
+            if all(name in shown for name in presentations):
+                joined.setdefault((model, mode), []).append((dataset, shown))
+        for (model, mode), parts in joined.items():
+            together: dict[str, dict[str, int]] = {}
+            for dataset, shown in parts:
+                for name, rows in shown.items():
+                    # Ids are unique within a data set only.
+                    together.setdefault(name, {}).update({f"{dataset}\0{item}": row for item, row in rows.items()})
+            if len(parts) > 1:
+                yield (model, POOLED, mode), together
 
     def values(self, figure: Figure, rows: Places) -> Values:
         """The figure in each of some rows, NaN where a row is not of its denominator."""
