@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if {"inertia", "all"} & set(options.what):
             write_text(out / "inertia.cases.md", cases_markdown(cases([run.folder for run in runs])))
             print(f"representative responses: {out / 'inertia.cases.md'}")
-        print(in_short(tables))
+        if tables:
+            print(in_short(tables))
         print(f"files: {out}")
     except ThinkgapError as error:
         print(f"error: {error}", file=sys.stderr)

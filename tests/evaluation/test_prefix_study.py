@@ -30,8 +30,7 @@ SHEETS = [
     "readouts", "first_slot", "readouts_by_k", "permutation", "permutation_consistency", "permutation_orders",
     "permutation_by_k", "permutation_prior", "position_shift", "gold_probability", "label_sets", "factorial",
     "factorial_effects", "label_tokens", "vocabulary", "vocabulary_change", "top_tokens", "layers", "likelihood",
-    "likelihood_length", "generation", "replies", "aligned", "controls", "surface",
-    "verdict",
+    "likelihood_length", "generation", "replies", "aligned", "controls", "surface", "verdict",
 ]  # fmt: skip
 OVERRIDES = (
     "evaluation=prefix_study",
