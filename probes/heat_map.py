@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import numpy as np
 
 from probes.transfer import Transfer
-from thinkgap.tracking.plots import load_pyplot
+from thinkgap.tracking.plots import plain_style
 
 TRANSFER_FILE = "transfer.png"
 _DARK = 0.5
@@ -26,7 +27,11 @@ def transfer_picture(table: Transfer, title: str) -> bytes | None:
     """
     if np.isnan(table.accuracy).all():
         return None
-    pyplot = load_pyplot()
+    with plain_style() as pyplot:
+        return _drawn(pyplot, table, title)
+
+
+def _drawn(pyplot: Any, table: Transfer, title: str) -> bytes:
     matrix = [*table.accuracy.tolist(), table.native.tolist()]
     width, height = len(table.read), len(matrix)
     figure, axes = pyplot.subplots(figsize=(3.2 + 0.9 * width, 2.2 + 0.55 * height), layout="constrained")

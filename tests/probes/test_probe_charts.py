@@ -13,6 +13,7 @@ import pytest
 import wandb
 from PIL import Image
 
+from analysis.style import house_style
 from probes.fits_file import Fits
 from probes.headline import headline_chart, headline_figures, slot_charts, slot_sheet
 from probes.heat_map import transfer_picture
@@ -98,6 +99,9 @@ def test_the_picture_shows_the_matrix() -> None:
     data = transfer_picture(table, "title")
     assert data is not None
     assert transfer_picture(table, "title") == data
+    # Whatever else has been drawn in this process, and in which style.
+    with house_style():
+        assert transfer_picture(table, "title") == data
     with Image.open(io.BytesIO(data)) as image:
         assert image.format == "PNG"
         assert image.width > 400

@@ -6,12 +6,16 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgap.tracking.plots import load_pyplot
+from thinkgap.tracking.plots import plain_style
 
 
 def curves_picture(points: Sequence[Mapping[str, Any]]) -> bytes:
     """Curves as SVG."""
-    pyplot = load_pyplot()
+    with plain_style() as pyplot:
+        return _drawn(pyplot, points)
+
+
+def _drawn(pyplot: Any, points: Sequence[Mapping[str, Any]]) -> bytes:
     figure, panels = pyplot.subplots(1, 3, figsize=(13, 3.6))
     for panel, kind, title in zip(
         panels,

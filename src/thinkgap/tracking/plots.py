@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -14,3 +16,11 @@ def load_pyplot() -> Any:
     from matplotlib import pyplot
 
     return pyplot
+
+
+@contextmanager
+def plain_style() -> Iterator[Any]:
+    """`matplotlib.pyplot` with matplotlib's own settings inside, whatever this process or its user has set."""
+    pyplot = load_pyplot()
+    with pyplot.style.context(["default", {"svg.hashsalt": "thinkgap"}]):
+        yield pyplot
