@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.frames.columns import PARTS
 from thinkgap.nothinking.run_sheets import nothinking_sheets, nothinking_text
 from thinkgap.nothinking.store import RESPONSES_FILE
 from thinkgap.readouts.report import report_of_run, report_text
@@ -114,8 +115,8 @@ def _has_responses(folder: str) -> bool:
 
 
 def _has_probes(folder: str) -> bool:
-    """Whether it is a training of linear probes; by the file's name, as in `probes.predictions`."""
-    return (Path(folder) / "predictions.parquet").exists()
+    """Whether it is a training of linear probes."""
+    return (Path(folder) / PARTS["predictions"].file).exists()
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from analysis.paper.render import file_name, in_short, to_csv, to_latex, to_mark
 from analysis.paper.specs import SPECS
 from analysis.paper.tables import PaperTable, paper_table
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
+from thinkgap.frames.folders import folders_of
 from thinkgap.store.atomic import write_text
-from thinkgap.store.manifest import MANIFEST_FILE
 
 _WRITERS = {".md": to_markdown, ".tex": to_latex, ".csv": to_csv}
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-figures", action="store_true", help="tables alone")
     options = parser.parse_args(_flags(sys.argv[1:] if arguments is None else arguments))
     try:
-        runs = read_runs(_folders(options.runs))
+        runs = read_runs(folders_of(part.strip() for part in (options.runs or "").split(",") if part.strip()))
         out = Path(options.out).expanduser()
         out.mkdir(parents=True, exist_ok=True)
         asked = list(dict.fromkeys(_asked(options.what)))
@@ -67,28 +67,6 @@ def _flags(arguments: Sequence[str]) -> list[str]:
         name, found, value = one.partition("=")
         spelled += [f"--{name}", value] if found and name in ("runs", "out") else [one]
     return spelled
-
-
-def _folders(runs: str | None) -> list[Path]:
-    """Folders of finished runs.
-
-    Raises:
-        ConfigError: none, or a name that is no run.
-    """
-    found: list[Path] = []
-    for name in (part.strip() for part in (runs or "").split(",") if part.strip()):
-        path = Path(name).expanduser()
-        if path.is_dir():
-            found.append(path)
-            continue
-        pattern = str(path.relative_to(path.anchor))
-        matches = [one for one in sorted(Path(path.anchor or ".").glob(pattern)) if (one / MANIFEST_FILE).is_file()]
-        if not matches:
-            raise ConfigError(f"runs={name}: no folder of a finished run")
-        found += matches
-    if not found:
-        raise ConfigError("no runs: give runs=FOLDER,FOLDER or runs='outputs/evaluate/*'")
-    return list(dict.fromkeys(found))
 
 
 def _asked(names: Sequence[str]) -> Iterator[tuple[str, str]]:

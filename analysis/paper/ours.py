@@ -15,6 +15,8 @@ from typing import Any
 from analysis.paper.sources import NATIVE, NOTHINKING, SPACE, VARIANTS, Source
 from analysis.reference.blocks import KEYS
 from thinkgap.errors import StoreError
+from thinkgap.frames.columns import PARTS
+from thinkgap.frames.folders import check_run, names_of, refuse_mixed_models
 from thinkgap.metrics import Estimate
 from thinkgap.nothinking.run_sheets import nothinking_sheets
 from thinkgap.nothinking.store import RESPONSES_FILE
@@ -23,7 +25,6 @@ from thinkgap.readouts.report import report_of_run
 from thinkgap.readouts.sheet import Cell, Sheet
 from thinkgap.store.item_fields import field_values
 from thinkgap.store.items import read_items
-from thinkgap.store.manifest import read_manifest
 
 Key = tuple[tuple[str, str], ...]
 """Values of some of `KEYS`, sorted."""
@@ -60,10 +61,10 @@ def read_run(folder: Path) -> Run:
     Raises:
         StoreError: no finished run, or damaged files.
     """
-    manifest = read_manifest(folder)
+    manifest = check_run(folder)
     if (folder / RESPONSES_FILE).exists():
         figures = [*_of_sheets(_with_areas(folder), NOTHINKING, "inertia", folder, {})]
-    elif (folder / "predictions.parquet").exists():
+    elif (folder / PARTS["predictions"].file).exists():
         figures = [*_of_probes(folder, manifest)]
     else:
         figures = [*_of_native(folder, manifest)]
@@ -209,9 +210,10 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     """Several runs, of which no two give the same figure.
 
     Raises:
-        StoreError: no run, no finished one, or two that give one figure.
+        StoreError: no run, no finished one, two that give one figure, or two models of one name.
     """
     runs = [read_run(folder) for folder in folders]
+    refuse_mixed_models(dict(zip(names_of(folders), (dict(run.manifest) for run in runs), strict=True)))
     seen: dict[tuple[str, str, str, Key], str] = {}
     for one in (one for run in runs for one in run.figures):
         key = (one.study, one.table, one.measure, tuple(sorted(one.keys.items())))

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.report.collect import collect, expand
+from analysis.report.collect import collect
 from analysis.report.page import page
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
+from thinkgap.frames.folders import folders_of
 from thinkgap.store.atomic import write_text
 
 USAGE = """python -m analysis.report RUN_FOLDER [RUN_FOLDER ...] [out=report.html]
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         patterns, settings = _parsed(given)
         out = Path(settings.get("out", "report.html"))
-        found = collect(expand(patterns), images=_flag(settings), items=_items(settings))
+        found = collect([str(one) for one in folders_of(patterns)], images=_flag(settings), items=_items(settings))
         text = page(found, settings.get("title", ""))
         write_text(out, text)
     except ThinkgapError as error:

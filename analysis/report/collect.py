@@ -5,7 +5,6 @@ Knows which files make which kind of run, and how runs get names that tell them 
 
 from __future__ import annotations
 
-import glob
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -19,15 +18,14 @@ from analysis.report.manifest import manifest_of
 from analysis.report.native import native_run
 from analysis.report.responses import response_run
 from analysis.report.shapes import RunData
-from thinkgap.errors import ConfigError, StoreError, ThinkgapError
+from thinkgap.errors import StoreError, ThinkgapError
+from thinkgap.frames.columns import PARTS
+from thinkgap.frames.folders import is_run
 from thinkgap.nothinking.store import RESPONSES_FILE
-from thinkgap.store.manifest import MANIFEST_FILE
 from thinkgap.store.records import RECORDS_FILE
 
 log = logging.getLogger(__name__)
-_PREDICTIONS_FILE = "predictions.parquet"
-"""By name, as importing probes loads torch."""
-_BEGUN = ("shards", "blocks", "fingerprint.json", MANIFEST_FILE)
+_PREDICTIONS_FILE = PARTS["predictions"].file
 IMAGE_BYTES = 8 << 20
 """Of the pictures of one run, at most."""
 
@@ -72,33 +70,6 @@ def collect(folders: Sequence[str], *, images: bool = True, items: int | None = 
     return Collected(tuple(runs), (*problems, *_same_names(runs)), len(problems))
 
 
-def expand(patterns: Sequence[str]) -> list[str]:
-    """Folders that patterns name; of those with wildcards, only folders that hold something of a run.
-
-    Raises:
-        ConfigError: nothing given, or a pattern that no folder of a run fits.
-    """
-    found: list[str] = []
-    for pattern in patterns:
-        if not glob.has_magic(pattern):
-            found.append(pattern.rstrip("/") or pattern)
-            continue
-        # Path.glob takes no absolute pattern.
-        named = sorted(glob.glob(pattern))  # noqa: PTH207
-        fitting = [one.rstrip("/") for one in named if _is_run(Path(one))]
-        if not fitting:
-            raise ConfigError(f"runs={pattern}: no folder of a run fits this pattern")
-        found += fitting
-    if not found:
-        raise ConfigError("no runs: give folders of finished runs, as runs=A,B or as they are")
-    return list(dict.fromkeys(found))
-
-
-def _is_run(folder: Path) -> bool:
-    names = (RECORDS_FILE, RESPONSES_FILE, _PREDICTIONS_FILE, *_BEGUN)
-    return folder.is_dir() and any((folder / name).exists() for name in names)
-
-
 def _read(folder: Path, images: bool, items: int | None) -> RunData:
     if not folder.is_dir():
         raise StoreError(f"{folder} is no folder; give the folder of a finished run (hydra.run.dir)")
@@ -111,7 +82,7 @@ def _read(folder: Path, images: bool, items: int | None) -> RunData:
         run = probe_run(folder, manifest)
     elif (folder / RECORDS_FILE).exists() or (folder / "shards").is_dir():
         run = native_run(folder, manifest)
-    elif _is_run(folder):
+    elif is_run(folder):
         raise StoreError(
             f"{folder} holds an unfinished run (no {RECORDS_FILE}, {RESPONSES_FILE} or {_PREDICTIONS_FILE}): start the "
             f"same command with hydra.run.dir={folder} to resume it"

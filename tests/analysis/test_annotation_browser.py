@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +13,8 @@ import pytest
 from analysis.annotate import main
 from analysis.annotation.sample import read_key
 from tests.analysis.annotation_runs import HOSTILE, ordinary_run
+from tests.analysis.browser import Visit, chromium
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LABELS = {
     "e": "explicit_reasoning",
     "p": "paraphrase_only",
@@ -27,13 +24,8 @@ LABELS = {
 }
 
 
-@dataclass
-class Opened:
-    """A page in a profile of its own, with all that it requested and complained of."""
-
-    page: Any
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+class Opened(Visit):
+    """The page of an annotator."""
 
     def text(self, name: str) -> str:
         return str(self.page.locator(f"#{name}").inner_text())
@@ -64,15 +56,8 @@ class Opened:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install -e '.[dev]')")
-    asked = os.environ.get("THINKGAP_BROWSER", "")
-    program = next((found for name in (asked, *BROWSERS) if name and (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip("no Chromium here: install chromium, or set THINKGAP_BROWSER to a browser of its family")
-    with driver.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program)
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +79,7 @@ def visit(browser: Any, out: Path) -> Iterator[Callable[..., Opened]]:
         if script:
             context.add_init_script(script)
         opened = Opened(context.new_page())
-        opened.page.on("request", lambda request: opened.requests.append(request.url))
-        opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        opened.page.on(
-            "console", lambda said: opened.complaints.append(said.text) if said.type in ("error", "warning") else None
-        )
-        opened.page.goto((out / "annotate.html").as_uri())
+        opened.open(out / "annotate.html")
         return opened
 
     yield go

@@ -179,8 +179,9 @@ def test_the_command_writes_tables_figures_and_cases(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["prefix"], "no runs: give runs="),
-        (["prefix", "runs=nowhere"], "no folder of a finished run"),
+        (["prefix"], "no folder was given; give the folder of a run"),
+        (["prefix", "runs=nowhere"], "nowhere does not exist"),
+        (["prefix", "runs=nowhere*"], "no folder of a run matches"),
         (["prefix.table9", "runs={native}"], "has no 'table9'"),
         (["prefixes", "runs={native}"], "did you mean 'prefix'"),
         (["inertia.D.6", "runs={native}"], "has no table of figures here"),

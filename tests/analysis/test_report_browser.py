@@ -126,6 +126,7 @@ def test_filter_and_sort(visit: Callable[..., Visit]) -> None:
     search.evaluate("one => { one.value = 'q00\\ud800'; one.dispatchEvent(new Event('input')); }")
     page.locator("#count", has_text="0 rows of 231").wait_for()
     page.get_by_role("link", name="clear filters").click()
+    page.locator("#count", has_text="231 rows of 231").wait_for()
     page.get_by_label("Add a filter").select_option("gold_slot")
     page.get_by_label("slot of right answer (from..to)").fill("2..2")
     page.keyboard.press("Enter")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from analysis.report.__main__ import main
-from analysis.report.collect import collect, expand
+from analysis.report.collect import collect
 from analysis.report.page import SCRIPTS, page
 from tests.analysis.report_runs import TEXTS, TRIGGER, native_folder, probe_folder, response_folder
-from thinkgap.errors import ConfigError, StoreError
+from thinkgap.errors import StoreError
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +207,14 @@ def test_a_run_without_a_manifest(tmp_path: Path) -> None:
     assert (found.model, found.datasets) == ("unknown model", ("unknown data set",))
 
 
-def test_patterns(runs: dict[str, Path]) -> None:
-    root = runs["first"].parents[1]
-    assert expand([f"{root}/*/run", str(runs["first"])]) == [str(runs["first"]), str(runs["second"])]
-    with pytest.raises(ConfigError, match="no folder of a run fits"):
-        expand([f"{root}/x*"])
-    with pytest.raises(ConfigError, match="no runs"):
-        expand([])
+def test_patterns(runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, out = runs["first"].parents[1], tmp_path / "page.html"
+    assert main([f"runs={root}/*/run,{runs['first']}", f"out={out}"]) == 0
+    assert f"{out}: 2 runs" in capsys.readouterr().out
+    assert main([f"runs={root}/x*", f"out={out}"]) == 1
+    assert "no folder of a run matches" in capsys.readouterr().err
+    assert main(["runs=", f"out={out}"]) == 1
+    assert "no folder was given" in capsys.readouterr().err
 
 
 def test_the_command(runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +235,7 @@ def test_the_command(runs: dict[str, Path], tmp_path: Path, capsys: pytest.Captu
         (["--fast", "a"], "--fast: no such option"),
         (["a", "items=0"], "items=0: a number of 1 or more"),
         (["a", "images=maybe"], "true or false"),
-        (["runs="], "no runs"),
+        (["runs="], "no folder was given"),
     ],
 )
 def test_settings_that_cannot_be(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkgap.errors import ConfigError
-from thinkgap.evaluation.asking import Asked, Loaded, items_digest, load_datasets, shown_of, tell_bad
+from thinkgap.evaluation.asking import Asked, Loaded, ShownItems, items_digest, load_datasets, shown_of, tell_bad
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.levels import add_levels, asks_served_judge, check_levels, estimate_levels
 from thinkgap.evaluation.predict import quiet_libraries
@@ -79,11 +79,12 @@ def run_no_thinking(cfg: EvaluateConfig, folder: Path, group: str | None = None)
             stored = None if cfg.responses is None else stored_runs(cfg.responses)
             items = None if stored is None else items_of_runs([file.parent for file in stored.files])
             loaded = {} if cfg.responses is not None else load_datasets(cfg)
-            check_fingerprint(folder, _fingerprint(cfg, loaded, stored), done.exists())
+            shown = shown_of(cfg, loaded)
+            check_fingerprint(folder, _fingerprint(cfg, shown, stored), done.exists())
             if stored is not None:
                 found, rows = _of_runs(stored), stored.rows
             else:
-                found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded)
+                found = _read(cfg.responses) if cfg.responses is not None else _asked(cfg, folder, loaded, shown)
                 rows = _analysed(cfg, found)
             if not loaded:
                 check_response_fields(cfg.evaluation.by, items, rows)
@@ -125,19 +126,19 @@ def _check(cfg: EvaluateConfig) -> None:
             raise ConfigError(f"evaluation.generation.{name}={value}: must be at least 1")
 
 
-def _asked(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+def _asked(cfg: EvaluateConfig, folder: Path, loaded: Loaded, shown: ShownItems) -> Asked:
     # A served model needs none of the libraries of a local one, and the other way round.
     if cfg.model.backend is BackendKind.api:
         from thinkgap.evaluation.responses_served import served_responses
 
-        return served_responses(cfg, folder, loaded)
+        return served_responses(cfg, folder, loaded, shown)
     if cfg.model.backend is BackendKind.vllm:
         from thinkgap.evaluation.responses_vllm import vllm_responses
 
-        return vllm_responses(cfg, folder, loaded)
+        return vllm_responses(cfg, folder, loaded, shown)
     from thinkgap.evaluation.responses_local import local_responses
 
-    return local_responses(cfg, folder, loaded)
+    return local_responses(cfg, folder, loaded, shown)
 
 
 def _estimate(cfg: EvaluateConfig, folder: Path) -> list[Sheet]:
@@ -145,7 +146,7 @@ def _estimate(cfg: EvaluateConfig, folder: Path) -> list[Sheet]:
     if cfg.responses is None:
         from thinkgap.evaluation.responses_served import served_estimate
 
-        sheets = [served_estimate(cfg, folder, load_datasets(cfg))]
+        sheets = [served_estimate(cfg, folder, shown_of(cfg, load_datasets(cfg)))]
     else:
         stored = stored_runs(cfg.responses)
         rows = stored.rows if stored is not None else _analysed(cfg, _read(cfg.responses))
@@ -187,7 +188,7 @@ def _read(path: str) -> Asked:
     return Asked(answered, modes, tuple(notes), described)
 
 
-def _fingerprint(cfg: EvaluateConfig, loaded: Loaded, stored: Stored | None) -> dict[str, Any]:
+def _fingerprint(cfg: EvaluateConfig, shown: ShownItems, stored: Stored | None) -> dict[str, Any]:
     """Everything that the responses and their tables depend on, as JSON data."""
     kept = plain(asdict(cfg))
     common = {"math_seconds": cfg.evaluation.math_seconds, "code": code_digest()}
@@ -198,7 +199,7 @@ def _fingerprint(cfg: EvaluateConfig, loaded: Loaded, stored: Stored | None) -> 
         return {"responses": _sha256(Path(cfg.responses)), **common}
     return {
         **{name: kept[name] for name in ("model", "dataset", "datasets", "mode", "prompt")},
-        "items": items_digest(shown_of(cfg, loaded)),
+        "items": items_digest(shown),
         "comprehension": kept["evaluation"]["comprehension"],
         "generation": {name: kept["evaluation"]["generation"][name] for name in ("max_new_tokens", "batch_size")},
         **common,

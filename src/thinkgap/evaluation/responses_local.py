@@ -18,10 +18,10 @@ from thinkgap.errors import ConfigError, DataError
 from thinkgap.evaluation.asking import (
     Asked,
     Loaded,
+    ShownItems,
     answered_of,
     available_modes,
     describe_datasets,
-    shown_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.evaluation.describe import check_own_texts
@@ -55,7 +55,7 @@ class Writing:
     """For the manifest."""
 
 
-def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded, shown: ShownItems) -> Asked:
     """Ask every item of every data set under every mode.
 
     A mode that asks a model without a thinking switch to think is left out with a note. An item that cannot be shown
@@ -65,6 +65,7 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
         cfg: the settings.
         folder: of the run; gets replies where `evaluation.reuse=false`.
         loaded: the data sets.
+        shown: how their items are shown.
 
     Raises:
         ThinkgapError: settings, data or a model that cannot be used.
@@ -79,7 +80,7 @@ def local_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
         decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)
         return Writing(decoder, open_replies(replies_folder(cfg, folder), cfg.model.name, decoder), backend.describe)
 
-    return ask_by(cfg, loaded, backend.fmt, writing)
+    return ask_by(cfg, loaded, shown, backend.fmt, writing)
 
 
 def replies_folder(cfg: EvaluateConfig, folder: Path) -> Path:
@@ -90,6 +91,7 @@ def replies_folder(cfg: EvaluateConfig, folder: Path) -> Path:
 def ask_by(
     cfg: EvaluateConfig,
     loaded: Loaded,
+    shown: ShownItems,
     fmt: TextFormat,
     writing: Callable[[Sequence[Group]], Writing],
     *,
@@ -100,6 +102,7 @@ def ask_by(
     Args:
         cfg: the settings.
         loaded: the data sets.
+        shown: how their items are shown.
         fmt: the model's tokenizer and template.
         writing: given the prompts of a few items, says how replies are written.
         room: tokens of the context that a prompt has to leave for its reply.
@@ -114,7 +117,6 @@ def ask_by(
         return f"{name} has no switch for its own thinking" if lacks else ""
 
     conditions, notes = available_modes(mode_conditions(cfg.mode), reason, name)
-    shown = shown_of(cfg, loaded)
     questions = questions_of(cfg, conditions, shown)
     # Nothing is read at a label's token, so labels may be several tokens here.
     builder = PromptBuilder(fmt, conditions, system=cfg.prompt.system, reads_labels=False, room=room)

@@ -29,10 +29,10 @@ from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.evaluation.asking import (
     Asked,
     Loaded,
+    ShownItems,
     answered_of,
     available_modes,
     describe_datasets,
-    shown_of,
 )
 from thinkgap.evaluation.comprehension import exchanged, questions_of
 from thinkgap.evaluation.messages import messages_of
@@ -72,7 +72,7 @@ class _Plan:
     """Its requests, in the same order."""
 
 
-def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded, shown: ShownItems) -> Asked:
     """Ask every item of every data set under every mode that the model's profile can honour.
 
     A mode that it cannot honour is left out with a note. Requests without a response are counted in a note and listed
@@ -82,11 +82,12 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
         cfg: the settings.
         folder: of the run; gets replies where `evaluation.reuse=false`.
         loaded: the data sets.
+        shown: how their items are shown.
 
     Raises:
         ThinkgapError: settings or data that cannot be used, or a server that answers nobody any more.
     """
-    plan = _plan(cfg, loaded)
+    plan = _plan(cfg, shown)
     with _store(cfg, folder) as store:
         requests = [*(one.sent for one in plan.requests), *plan.asked]
         answers = ask(cfg.model, requests, store, show_progress=cfg.trainer.progress)
@@ -126,13 +127,13 @@ def served_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked
     )
 
 
-def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
+def served_estimate(cfg: EvaluateConfig, folder: Path, shown: ShownItems) -> Sheet:
     """What `served_responses` would send, by mode; sends nothing.
 
     Raises:
         ThinkgapError: settings or data that cannot be used.
     """
-    plan = _plan(cfg, loaded)
+    plan = _plan(cfg, shown)
     with _store(cfg, folder) as store:
         found = [
             estimate(mode.name, [one.sent for one in plan.requests if one.condition is mode], store)
@@ -144,12 +145,11 @@ def served_estimate(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Sheet:
     return Sheet(sheet.name, sheet.title, sheet.columns, sheet.rows, (*plan.notes, *sheet.notes))
 
 
-def _plan(cfg: EvaluateConfig, loaded: Loaded) -> _Plan:
+def _plan(cfg: EvaluateConfig, shown: ShownItems) -> _Plan:
     check_profile(cfg.model)
     conditions, notes = available_modes(mode_conditions(cfg.mode), lambda one: _reason(cfg, one), cfg.model.name)
     requests: list[_Request] = []
-    excluded: dict[str, dict[str, str]] = {name: {} for name in loaded}
-    shown = shown_of(cfg, loaded)
+    excluded: dict[str, dict[str, str]] = {name: {} for name in shown}
     for dataset, items in shown.items():
         for item in items:
             try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from thinkgap.backends.vllm import VllmModel, load_vllm
 from thinkgap.errors import ConfigError
-from thinkgap.evaluation.asking import Asked, Loaded
+from thinkgap.evaluation.asking import Asked, Loaded, ShownItems
 from thinkgap.evaluation.describe import code_digest
 from thinkgap.evaluation.generate import open_replies
 from thinkgap.evaluation.predict import quiet_libraries
@@ -26,7 +26,7 @@ _PROMPTS = 1024
 """Prompts that vLLM is given at a time. It fills its batches from them; what it finished is kept after each call."""
 
 
-def vllm_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
+def vllm_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded, shown: ShownItems) -> Asked:
     """Ask every item of every data set under every mode; see `local_responses`.
 
     A prompt has to leave room for the longest reply, because vLLM would cut a reply at the end of the context.
@@ -35,6 +35,7 @@ def vllm_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
         cfg: the settings.
         folder: of the run; gets replies where `evaluation.reuse=false`.
         loaded: the data sets.
+        shown: how their items are shown.
 
     Raises:
         ThinkgapError: settings, data or a model that cannot be used, or vLLM is not installed.
@@ -61,7 +62,7 @@ def vllm_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded) -> Asked:
     }
     store = open_replies(replies_folder(cfg, folder), cfg.model.name, writer, context)
 
-    return ask_by(cfg, loaded, model.fmt, lambda _: Writing(writer, store, model.describe), room=cap)
+    return ask_by(cfg, loaded, shown, model.fmt, lambda _: Writing(writer, store, model.describe), room=cap)
 
 
 @dataclass

@@ -40,7 +40,7 @@ def folders_of(names: Iterable[str | os.PathLike[str]]) -> list[Path]:
         if not is_pattern(name):
             found.setdefault(Path(name).resolve(), Path(name))
             continue
-        runs = [path for path in map(Path, sorted(glob.glob(name, recursive=True))) if _is_run(path)]  # noqa: PTH207
+        runs = [path for path in map(Path, sorted(glob.glob(name, recursive=True))) if is_run(path)]  # noqa: PTH207
         if not runs:
             raise StoreError(f"no folder of a run matches {name!r}; check the pattern, or name the folders")
         for path in runs:
@@ -69,7 +69,7 @@ def check_run(folder: Path) -> Manifest:
     manifest = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else {}
     shards = len(list(folder.glob("shards/part-*.parquet")))
     whole = [name for name in MAIN if (folder / PARTS[name].file).exists()]
-    if shards or (not whole and _is_run(folder)) or manifest.get("finished", "") is None:
+    if shards or (not whole and is_run(folder)) or manifest.get("finished", "") is None:
         detail = f"{shards} shards are not merged" if shards else "it has no end"
         if not whole:
             detail = f"{detail}, none of {', '.join(PARTS[name].file for name in MAIN)} is there"
@@ -118,6 +118,7 @@ def refuse_mixed_models(manifests: Mapping[str, Manifest]) -> None:
             )
 
 
-def _is_run(path: Path) -> bool:
-    files = (FINGERPRINT_FILE, MANIFEST_FILE, *(PARTS[name].file for name in MAIN))
+def is_run(path: Path) -> bool:
+    """Whether a folder holds something of a run, finished or begun."""
+    files = (FINGERPRINT_FILE, MANIFEST_FILE, "shards", "blocks", *(PARTS[name].file for name in MAIN))
     return path.is_dir() and any((path / file).exists() for file in files)
