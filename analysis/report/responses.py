@@ -6,20 +6,24 @@ Figures are those of `nothinking.run_sheets`, which the run printed. Loads no mo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analysis.report.charts import response_charts
 from analysis.report.manifest import facts_of_manifest
 from analysis.report.native import items_of
-from analysis.report.shapes import Level, Plain, RunData, Verdict, cell, cut, named, sheet
+from analysis.report.shapes import Level, Plain, RunData, Verdict, cell, cut, sheet
 from thinkgap.metrics import Estimate
 from thinkgap.nothinking.columns import KEY
 from thinkgap.nothinking.levels import read_judgements, read_relevance
 from thinkgap.nothinking.run_sheets import as_given, nothinking_sheets
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
+from thinkgap.nothinking.variants import Variants
 from thinkgap.presentation_names import IDENTITY
-from thinkgap.readouts.sheet import Sheet
+from thinkgap.readouts.sheet import Cell
 from thinkgap.responses.normalise import normalise
 
 if TYPE_CHECKING:
@@ -43,6 +47,8 @@ def response_run(folder: Path, manifest: Plain) -> RunData:
     modes = [str(mode) for mode in manifest.get("modes", ())] or [str(mode) for mode in frame["mode"].unique()]
     models = [str(one) for one in frame["model"].unique()]
     items = items_of(folder, "") or _items(frame)
+    relevance, judgements = read_relevance(folder).to_pandas(), read_judgements(folder).to_pandas()
+    variants = Variants.of(as_given(frame), as_given(relevance), as_given(judgements), modes)
     return RunData(
         folder=str(folder),
         kind="responses",
@@ -54,7 +60,7 @@ def response_run(folder: Path, manifest: Plain) -> RunData:
         n_items=int(frame.groupby(["dataset", "item_id"]).ngroups),
         facts=facts,
         said="",
-        verdicts=tuple(_verdict(mode, sheets, as_given(frame)) for mode in modes),
+        verdicts=tuple(_verdict(mode, variants) for mode in modes),
         sheets=tuple(map(sheet, sheets)),
         charts=tuple(response_charts(sheets)),
         rows=_rows(frame, folder),
@@ -64,31 +70,43 @@ def response_run(folder: Path, manifest: Plain) -> RunData:
     )
 
 
-def _verdict(mode: str, sheets: list[Sheet], frame: pd.DataFrame) -> Verdict:
-    own = frame.loc[(frame["mode"] == mode).to_numpy()]
-    leaks = int(own["control_leak"].sum())
-    levels = [row for row in named(sheets, "nothinking_levels") if row["mode"] == mode]
-    levels = levels or [row for row in named(sheets, "nothinking_spaces") if row["mode"] == mode]
-    figures = [(name, value) for row in levels[:1] for name, value in row.items() if isinstance(value, Estimate)]
-    empty = f"{100 * float(own['etr_prefix'].mean()):.0f} %" if len(own) else "none"
-    text = f"{len(own):,} responses; nothing but a lead-in stands before the answer in {empty} of them."
-    if judged := [value for name, value in figures if name.startswith("explicit_") and value.n]:
-        low, high = (_percent(bound) for bound in (judged[0].low, judged[0].high))
-        text += f" Explicit inference before the answer in {_percent(judged[0].value)} % [{low}, {high}] of them."
+def _verdict(mode: str, variants: Variants) -> Verdict:
+    """What the responses of a mode were, over all answer spaces; the project has no rule that calls a mode broken."""
+    frame = variants.rows.frame
+    places = np.flatnonzero((frame["mode"] == mode).to_numpy())
+    own = frame.iloc[places]
+    cells = [(figure, variants.cell(figure, places)) for figure in variants.figures]
+    figures = [(figure.column.name, value) for figure, value in cells]
+    strict, before = (_rate(figures, name) for name in ("etr_strict", "etr_prefix"))
+    spaces = ", ".join(sorted(set(own["space"])))
+    text = (
+        f"{len(own):,} responses ({spaces}): {strict} are an answer and nothing else, {before} have nothing before it."
+    )
+    for figure, value in cells:
+        if figure.column.name.startswith("explicit_") and isinstance(value, Estimate):
+            # A judge of rules is named as one there; its rate is no EIR.
+            name = figure.column.heading.removesuffix(" %")
+            low, high = (_percent(bound) for bound in (value.low, value.high))
+            text += f" Explicit inference, {name}: {_percent(value.value)} % [{low}, {high}]."
     level: Level = "info"
-    word = "Thinking stayed off"
-    if leaks:
-        level, word = "warn", "Thinking was not off everywhere"
+    if leaks := int(own["control_leak"].sum()):
+        level = "warn"
         text += f" Reasoning came back in {leaks:,} responses although it was asked to be off."
     elif "disabled" not in set(own["thinking"]):
-        word = "Thinking was not asked to be off"
-    shown = tuple((_plain_name(name), cell(value)) for name, value in figures[:6] if "undecided" not in name)
-    return Verdict(mode, level, word, text, shown)
+        text += " Thinking was not asked to be off."
+    shown = tuple((_plain_name(name), cell(value)) for name, value in figures)
+    return Verdict(mode, level, f"Answer alone in {strict}", text, shown)
+
+
+def _rate(figures: Sequence[tuple[str, Cell]], name: str) -> str:
+    """A share in percent, for a sentence."""
+    value = next(value for own, value in figures if own == name)
+    return f"{_percent(value.value)} %" if isinstance(value, Estimate) else "none"
 
 
 def _plain_name(column: str) -> str:
-    fixed = {"accuracy": "right", "etr_strict": "empty, strict", "etr_prefix": "empty, with a lead-in"}
-    for start, told in (("nonempty_qrel_", "relevance, not empty"), ("qrel_", "relevance"), ("explicit_", "inference")):
+    fixed = {"accuracy": "right", "etr_strict": "answer alone", "etr_prefix": "nothing before it"}
+    for start, told in (("qrel_", "relevance"), ("explicit_", "inference")):
         if column.startswith(start):
             return f"{told} ({column.removeprefix(start)})"
     return fixed.get(column, column.replace("_", " "))

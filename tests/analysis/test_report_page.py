@@ -54,6 +54,11 @@ def test_runs_of_every_kind_on_one_page(runs: dict[str, Path]) -> None:
     (bad,) = (one for one in data["runs"][0]["verdicts"] if one["level"] == "bad")
     assert "asks for reasoning first" in bad["text"]
     assert "right 100.0 points more often" in bad["text"]
+    (told,) = data["runs"][2]["verdicts"]
+    # Of 15 responses 3 are an answer alone; a mode is said to be nothing more than its figures.
+    assert (told["level"], told["word"]) == ("warn", "Answer alone in 20.0 %")
+    assert told["text"].endswith("although it was asked to be off.")
+    assert told["text"].startswith("15 responses (mcq): 20.0 % are an answer and nothing else, 20.0 % have nothing")
     kinds = {chart["kind"] for run in data["runs"] for chart in run["charts"]}
     assert kinds == {"dots", "lines", "bars", "strips", "heat"}
     assert {one["name"] for one in data["runs"][0]["sheets"]} >= {"conditions", "layers", "verdict", "generation"}
