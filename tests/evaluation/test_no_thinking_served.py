@@ -219,3 +219,41 @@ def test_an_image_in_another_format_becomes_png() -> None:
     assert uri.startswith("data:image/png;base64,")
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as image:
         assert (image.size, image.getpixel((0, 0))) == ((3, 2), (255, 0, 0))
+
+
+def _knows(body: dict[str, Any]) -> Answer:
+    """17.5 is the largest: by label, as a text without labels, of a proposal, and without options."""
+    text = text_of(body)
+    if "Proposed answer: " in text:
+        return Answer(chat(r"\boxed{yes}" if "Proposed answer: 17.5\n" in text else r"\boxed{no}"))
+    lines = [line for line in text.splitlines() if line.endswith(" 17.5")]
+    if not lines:
+        return Answer(chat(r"\boxed{35/2}"))
+    return Answer(chat(rf"\boxed{{{lines[0].removeprefix('- ').removesuffix('. 17.5')}}}"))
+
+
+@pytest.mark.parametrize("server", [_knows], indirect=True)
+def test_items_in_all_their_forms_are_asked_and_read_back(
+    cfg: Callable[..., EvaluateConfig], server: Loopback, tmp_path: Path
+) -> None:
+    items = tmp_path / "numbers.jsonl"
+    row = {
+        "id": "n",
+        "question": "What is the largest of 12, 17.5 and 3?",
+        "choices": ["12", "17.5", "3"],
+        "answer": "B",
+    }
+    items.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    forms = [
+        "evaluation.variants.rewrites=[verification,open_numeric]",
+        "evaluation.variants.surface=[shuffle,numeric,roman,bullets]",
+        f"dataset.path={items}",
+    ]
+    sheets, rows, _ = started(cfg(*forms, mode="mode=strict"), tmp_path / "run")
+    assert len(server.calls) == len(rows) == 8
+    assert all(row["correct"] for row in rows), [(row["presentation"], row["content"]) for row in rows]
+    assert cell(sheets["verification"], "balanced_accuracy", mode="strict").value == 1
+    assert cell(sheets["open_numeric"], "exact", mode="strict").value == 0  # right, and written in another way
+    names = [column.name for column in sheets["surface"].columns]
+    variants = [row for row in sheets["surface"].rows if row[names.index("variant")] != "base"]
+    assert [row[names.index("consistency")].value for row in variants] == [1, 1, 1, 1]

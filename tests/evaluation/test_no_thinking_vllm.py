@@ -44,10 +44,12 @@ def test_its_rows_are_those_of_a_local_run(
 ) -> None:
     own = ["+model.vllm.tensor_parallel_size=2", "+model.vllm.gpu_memory_utilization=0.5"]
     cap = "evaluation.generation.max_new_tokens=40"
-    _, rows, manifest = started(cfg(cap, *own), tmp_path / "vllm")
-    _, local, local_manifest = started(cfg(cap, backend="hf"), tmp_path / "local")
+    forms = ["evaluation.variants.rewrites=[verification]", "evaluation.variants.surface=[shuffle]"]
+    _, rows, manifest = started(cfg(cap, *own, *forms), tmp_path / "vllm")
+    _, local, local_manifest = started(cfg(cap, *forms, backend="hf"), tmp_path / "local")
     assert rows == local
-    assert len(rows) == 3 * 2
+    # One of the three items has options, and so three forms more.
+    assert len(rows) == (3 + 3) * 2
     assert {row["finish_reason"] for row in rows} <= {"stop", "length"}
     (engine,) = engines
     folder = str(tiny_model("llama"))
@@ -55,9 +57,9 @@ def test_its_rows_are_those_of_a_local_run(
     assert (engine.max_model_len, engine.tensor_parallel_size, engine.gpu_memory_utilization) == (4096, 2, 0.5)
     ((n_prompts, sampling),) = engine.calls
     stops = local_manifest["decoding"]["stop_ids"]
-    assert (n_prompts, sampling.max_tokens, sampling.stop_token_ids) == (6, 40, stops)
+    assert (n_prompts, sampling.max_tokens, sampling.stop_token_ids) == (12, 40, stops)
     assert manifest["decoding"]["stop_ids"] == stops
-    assert manifest["decoding"]["replies"] == 6
+    assert manifest["decoding"]["replies"] == 12
     assert manifest["decoding"]["new_tokens"] == sum(row["completion_tokens"] for row in rows)
     assert manifest["model"]["vllm"] == "0.0-made-up"
     assert manifest["model"]["arguments"]["enable_prefix_caching"] is True
