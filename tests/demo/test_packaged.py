@@ -94,7 +94,7 @@ def test_direct_answers_and_captions_are_as_good_as_the_card_says(prepared: Prep
 
 def test_it_writes_a_rationale_after_a_cue_and_answers(prepared: Prepared) -> None:
     prompts = [prepared.builder.build(presentations[0])[1] for presentations in prepared.items[:30]]
-    letters = [settled_letter(text) for text in continuations(prepared.backend, prompts, 120)]
+    letters = [settled_letter(text) for text in continuations(prepared.local.backend, prompts, 120)]
     golds = [one.prompt.presentation.labels[one.prompt.presentation.gold_slot] for one in prompts]
     right = sum(letter == gold for letter, gold in zip(letters, golds, strict=True)) / 30
     expected = record("demo_vlm", "measured.json")["conditions"]["let_me_think"]["generation"]["accuracy"]

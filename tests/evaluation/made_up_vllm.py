@@ -1,8 +1,8 @@
 """A stand-in for the module `vllm`, which is not installed where these tests run.
 
-It has the names, arguments and fields of vLLM 0.10 that thinkgap uses, as its documentation gives them (`LLM`,
-`SamplingParams`, `RequestOutput`, `CompletionOutput`), and refuses others. Behind them transformers writes the greedy
-replies one by one, so it shows that vLLM is called rightly, not what vLLM computes or how fast.
+It has the names, arguments and fields of vLLM 0.32 that thinkgap uses (`LLM`, `SamplingParams`, `RequestOutput`,
+`CompletionOutput`, `Logprob`), and refuses others. Behind them transformers writes the greedy replies one by one, so it
+shows that vLLM is called rightly, not what vLLM computes or how fast; `tests/scale/test_vllm.py` runs vLLM itself.
 """
 
 from __future__ import annotations
@@ -28,8 +28,17 @@ class SamplingParams:
     max_tokens: int | None = 16
     min_tokens: int = 0
     logprobs: int | None = None
+    logprob_token_ids: list[int] | None = None
     detokenize: bool = True
+    skip_reading_prefix_cache: bool | None = None
     skip_special_tokens: bool = True
+
+
+@dataclass
+class Logprob:
+    logprob: float
+    rank: int | None = None
+    decoded_token: str | None = None
 
 
 @dataclass
@@ -83,11 +92,33 @@ class LLM:
         self._model: Any = AutoModelForCausalLM.from_pretrained(self.model, dtype=torch.float32).eval()
 
     def generate(
-        self, prompts: Sequence[Mapping[str, list[int]]], sampling_params: SamplingParams, *, use_tqdm: bool = True
+        self,
+        prompts: Sequence[Mapping[str, list[int]]],
+        sampling_params: SamplingParams | Sequence[SamplingParams],
+        *,
+        use_tqdm: bool = True,
     ) -> list[RequestOutput]:
         assert not use_tqdm
-        self.calls.append((len(prompts), sampling_params))
-        return [self._answer(number, one["prompt_token_ids"], sampling_params) for number, one in enumerate(prompts)]
+        one = sampling_params if isinstance(sampling_params, SamplingParams) else sampling_params[0]
+        each = [one] * len(prompts) if isinstance(sampling_params, SamplingParams) else sampling_params
+        self.calls.append((len(prompts), one))
+        return [
+            (self._read if own.logprob_token_ids is not None else self._answer)(number, prompt["prompt_token_ids"], own)
+            for number, (prompt, own) in enumerate(zip(prompts, each, strict=True))
+        ]
+
+    def _read(self, number: int, ids: list[int], sampling: SamplingParams) -> RequestOutput:
+        import torch
+
+        assert (sampling.temperature, sampling.max_tokens, sampling.detokenize) == (0.0, 1, False)
+        wanted = sampling.logprob_token_ids or []
+        assert len(wanted) <= 128
+        with torch.inference_mode():
+            logprobs = torch.log_softmax(self._model(torch.tensor([ids])).logits[0, -1], dim=-1)
+        top = int(logprobs.argmax())
+        told = {token: Logprob(float(logprobs[token])) for token in (top, *wanted)}
+        written = CompletionOutput(0, "", [top], None, [told], "length", None)
+        return RequestOutput(str(number), None, ids, None, [written], True)
 
     def _answer(self, number: int, ids: list[int], sampling: SamplingParams) -> RequestOutput:
         import torch

@@ -35,7 +35,7 @@ def read(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[..., dic
         prepared = prepare(cfg)
         run = RunFolder(tmp_path / folder)
         run.open({"a": 1})
-        excluded = run_likelihoods(cfg, prepared.engine, prepared.builder, prepared.presentations, run)
+        excluded = run_likelihoods(cfg, prepared.local, prepared.builder, prepared.presentations, run)
         run.merge(prepared.names)
         return excluded
 

@@ -15,9 +15,9 @@ from tests.evaluation.no_thinking_runs import ITEMS, items_file, settings, start
 from thinkgap.backends.load import load_backend
 from thinkgap.backends.vllm import VllmModel, load_vllm
 from thinkgap.errors import ConfigError, ModelError
-from thinkgap.evaluation import evaluate, responses_vllm
+from thinkgap.evaluation import responses_vllm
 from thinkgap.evaluation.no_thinking import run_no_thinking
-from thinkgap.schema import EvaluateConfig, EvaluationKind, ModelConfig, PromptConfig
+from thinkgap.schema import EvaluateConfig, ModelConfig, PromptConfig
 
 
 @pytest.fixture
@@ -118,16 +118,13 @@ def test_without_vllm_the_way_out_is_named(
         run_no_thinking(cfg(), tmp_path / "run")
 
 
-def test_other_evaluations_are_refused(
+def test_hidden_states_and_a_servers_replies_are_refused(
     cfg: Callable[..., EvaluateConfig], engines: list[made_up_vllm.LLM], tmp_path: Path
 ) -> None:
-    for kind in (EvaluationKind.native, EvaluationKind.generation):
-        asked = cfg(mode="")
-        asked.evaluation.kind = kind
-        with pytest.raises(ConfigError, match=f"gives replies only, and evaluation={kind.name}"):
-            evaluate(asked, tmp_path / kind.name)
-    with pytest.raises(ConfigError, match="run by vLLM, which gives replies only"):
+    with pytest.raises(ConfigError, match="run by vLLM, which gives no hidden states"):
         load_backend(cfg().model, on_accelerator=False)
+    with pytest.raises(ConfigError, match="model.backend=api, as in model=qwen3_32b_vllm"):
+        run_no_thinking(cfg("model.served.base_url=http://127.0.0.1:1/v1"), tmp_path / "run")
     assert not engines
 
 

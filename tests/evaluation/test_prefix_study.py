@@ -133,7 +133,7 @@ def test_labels_after_the_reply_equal_a_plain_reading(
     finished: Finished, frame: pd.DataFrame, prepared: Prepared, condition: str
 ) -> None:
     """Prompt, reply and cue as one text of tokens through the model as it is; the label's tokens by hand."""
-    backend = prepared.backend
+    backend = prepared.local.backend
     tokenizer = backend.fmt.tokenizer
     replies = pd.read_parquet(finished.folder / "replies.parquet").set_index(["item_id", "condition"])
     for one in asked(prepared, condition, 4):

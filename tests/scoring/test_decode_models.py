@@ -32,7 +32,7 @@ def test_smollm2(smollm2_folder: Path) -> None:
 def test_the_packaged_model() -> None:
     """Eight items, most with a picture, answered at once and after a rationale."""
     prepared = prepare(composed("dataset.limit=8", "trigger=[direct,let_me_think]", "logger=none"))
-    backend = prepared.backend
+    backend = prepared.local.backend
     made = [[one for shown in item for one in prepared.builder.build(shown)] for item in prepared.items]
     assert len(made) == 8
     assert any(one.prompt.images for group in made for one in group)

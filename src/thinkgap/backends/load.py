@@ -60,10 +60,7 @@ def load_backend(
     import transformers
 
     if cfg.backend is BackendKind.vllm:
-        raise ConfigError(
-            f"model={cfg.name} is run by vLLM, which gives replies only: choose evaluation=no_thinking, or "
-            "model.backend=hf"
-        )
+        raise ConfigError(f"model={cfg.name} is run by vLLM, which gives no hidden states: set model.backend=hf")
     checkpoint = checkpoint_of(cfg, cache_dir)
     if cfg.random_weights is None:
         check_weights_digest(cfg, checkpoint)

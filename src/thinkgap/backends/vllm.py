@@ -1,4 +1,4 @@
-"""A local model that vLLM runs in this process: greedy replies to token ids, and nothing else.
+"""A local model that vLLM runs in this process: greedy replies to token ids, and log-probabilities of the next token.
 
 vLLM computes what prompts share once (prefix caching) and fills its batches itself. How a prompt is rendered and
 tokenised, and what ends a reply, is ours. vLLM is no dependency of thinkgap and is imported only when it is used. Knows
@@ -7,6 +7,7 @@ no item and no mode.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from thinkgap.backends.format import TextFormat, describe_format
 from thinkgap.backends.load import checkpoint_of, loading, read_format
 from thinkgap.backends.locate import Checkpoint, folder_digest
+from thinkgap.backends.next_token import NextToken
 from thinkgap.backends.weights import check_weights_digest
 from thinkgap.errors import ConfigError, ModelError
 from thinkgap.schema import BackendKind, ModelConfig, PromptConfig
@@ -58,6 +60,10 @@ class VllmModel:
     _engine: Any
     _sampling: Any
     """`vllm.SamplingParams`."""
+    dtype: str = "auto"
+    """Weight type that vLLM took."""
+    can_read: bool = True
+    """Whether this version gives log-probabilities of ids that are asked for."""
 
     def complete(
         self, prompts: Sequence[Sequence[int]], max_new_tokens: int, stop_ids: Collection[int]
@@ -82,10 +88,57 @@ class VllmModel:
         )
         asked = [{"prompt_token_ids": list(ids)} for ids in prompts]
         outputs = self._engine.generate(asked, sampling, use_tqdm=False)
+        self._check_answered(asked, outputs)
+        return [self._completion(output.outputs[0], stop_ids) for output in outputs]
+
+    def read(
+        self, prompts: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], *, fresh: bool = False
+    ) -> list[NextToken]:
+        """Log-probabilities of the token after each prompt, in their order.
+
+        One new token is asked for with the ids that are wanted: log-probabilities of prompt tokens would compute every
+        prompt anew, and the most probable twenty seldom hold all labels.
+
+        Args:
+            prompts: token ids; each prompt leaves room for one more in `fmt.max_length`.
+            wanted: per prompt the ids to read, at most `MOST_IDS`.
+            fresh: whether each prompt is computed alone and whole, nothing taken from the prefix cache.
+
+        Raises:
+            ModelError: vLLM gives no such log-probabilities, or answered other prompts.
+        """
+        asked = [{"prompt_token_ids": list(ids)} for ids in prompts]
+        alone = {"skip_reading_prefix_cache": True} if fresh else {}
+        settings = [
+            self._sampling(temperature=0.0, max_tokens=1, logprob_token_ids=list(ids), detokenize=False, **alone)
+            for ids in wanted
+        ]
+        batches = [[one] for one in range(len(asked))] if fresh else [list(range(len(asked)))]
+        outputs = [
+            output
+            for batch in batches
+            for output in self._engine.generate(
+                [asked[one] for one in batch], [settings[one] for one in batch], use_tqdm=False
+            )
+        ]
+        self._check_answered(asked, outputs)
+        return [self._next(output.outputs[0], ids) for output, ids in zip(outputs, wanted, strict=True)]
+
+    def _check_answered(self, asked: Sequence[Mapping[str, Any]], outputs: Sequence[Any]) -> None:
         found = [list(output.prompt_token_ids or ()) for output in outputs]
         if found != [one["prompt_token_ids"] for one in asked]:
             raise ModelError(f"vLLM {self.version} did not answer the prompts of {self.fmt.name} as they were given")
-        return [self._completion(output.outputs[0], stop_ids) for output in outputs]
+
+    def _next(self, written: Any, wanted: Sequence[int]) -> NextToken:
+        given = {int(token): float(one.logprob) for token, one in (written.logprobs or [{}])[0].items()}
+        top = int(written.token_ids[0])
+        missing = sorted({top, *wanted} - set(given))
+        if missing:
+            raise ModelError(
+                f"vLLM {self.version} gave no log-probability of token {missing[0]} of {self.fmt.name}, which "
+                "was asked for"
+            )
+        return NextToken(top, given[top], {token: given[token] for token in wanted})
 
     def _completion(self, written: Any, stop_ids: Collection[int]) -> Completion:
         if written.finish_reason not in ("stop", "length"):
@@ -108,6 +161,9 @@ class VllmModel:
             "path": self.checkpoint.origin,
             "revision": self.revision,
             "class": "vllm.LLM",
+            "device": "vllm",
+            "dtype": self.dtype,
+            "vocab_size": self.config.get_text_config().vocab_size,
             "vllm": self.version,
             "arguments": dict(self.arguments),
             "max_length": self.fmt.max_length,
@@ -159,8 +215,19 @@ def load_vllm(cfg: ModelConfig, prompt: PromptConfig, cache_dir: str) -> VllmMod
         ) from error
     revision = getattr(config, "_commit_hash", None) or folder_digest(checkpoint)
     arguments = {**own, **cfg.vllm}
+    took = getattr(getattr(engine, "model_config", None), "dtype", cfg.dtype.name)
     return VllmModel(
-        fmt, config, generation, checkpoint, revision, vllm.__version__, arguments, engine, vllm.SamplingParams
+        fmt,
+        config,
+        generation,
+        checkpoint,
+        revision,
+        vllm.__version__,
+        arguments,
+        engine,
+        vllm.SamplingParams,
+        str(took).removeprefix("torch."),
+        "logprob_token_ids" in inspect.signature(vllm.SamplingParams).parameters,
     )
 
 

@@ -105,7 +105,7 @@ def _generated(prepared: Prepared, prompts: Sequence[Sequence[PreparedPrompt]]) 
     found = []
     for number in range(len(prepared.names)):
         own = [conditions[number] for conditions in prompts]
-        texts = continuations(prepared.backend, own, MOST_TOKENS, shown=True)
+        texts = continuations(prepared.local.backend, own, MOST_TOKENS, shown=True)
         letters = [settled_letter(text) for text in texts]
         golds = [one.prompt.presentation.labels[one.prompt.presentation.gold_slot] for one in own]
         found.append(
@@ -115,7 +115,7 @@ def _generated(prepared: Prepared, prompts: Sequence[Sequence[PreparedPrompt]]) 
                 "first_slot": statistics.fmean(
                     letter == one.prompt.presentation.labels[0] for letter, one in zip(letters, own, strict=True)
                 ),
-                "tokens": statistics.fmean(len(prepared.backend.fmt.tokenize(text)) for text in texts),
+                "tokens": statistics.fmean(len(prepared.local.backend.fmt.tokenize(text)) for text in texts),
                 "example": texts[0],
             }
         )
@@ -126,7 +126,7 @@ def _with_letters_reversed(prepared: Prepared, presentations: Sequence[Presentat
     """Per condition the readout of the same items with the letters from last to first: slot and letter come apart."""
     turned = [replace(one, labels=one.labels[::-1], name="letters_reversed") for one in presentations]
     scored = prepared.engine.score([prepared.builder.build(one) for one in turned])
-    tokenizer = prepared.backend.fmt.tokenizer
+    tokenizer = prepared.local.backend.fmt.tokenizer
     found = []
     for number in range(len(prepared.names)):
         records = [native_record(group[number], lambda token: tokenizer.decode([token])) for group in scored]
@@ -144,8 +144,8 @@ def _with_letters_reversed(prepared: Prepared, presentations: Sequence[Presentat
 def captions(prepared: Prepared) -> dict[str, float]:
     """Share of the tokens of captions of test pictures that are the most probable given those before."""
     school = open_school("test", 0, _CAPTIONS)
-    model = prepared.backend.model
-    writer = Writer(prepared.backend.fmt.processor, model)
+    model = prepared.local.backend.model
+    writer = Writer(prepared.local.backend.fmt.processor, model)
     written = [
         writer.lesson("caption", school, fact, Draws("captions", fact.number), DemoMixture()) for fact in school.facts
     ]

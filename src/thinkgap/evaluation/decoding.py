@@ -36,7 +36,7 @@ def written_replies(
         ModelError: memory does not suffice for one prompt, or logits that are not finite.
         StoreError: replies that cannot be kept.
     """
-    asked, backend = cfg.evaluation.generation, prepared.backend
+    asked, backend = cfg.evaluation.generation, prepared.local.backend
     some = [group for group in ItemPrompts([[one] for one in presentations[:_TRIED]], prepared.builder) if group]
     method = choose_decoding(backend, some)
     decoder = Decoder(backend, asked.max_new_tokens, asked.batch_size, stop_ids(backend), method)

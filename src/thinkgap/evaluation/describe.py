@@ -14,7 +14,8 @@ import thinkgap
 from thinkgap.errors import ConfigError, DataError, PromptError
 from thinkgap.prompts.build import PromptBuilder
 from thinkgap.schema import EvaluateConfig, LabelScope, LabelVariant, StateDtype
-from thinkgap.scoring.engine import Engine
+from thinkgap.scoring.scorer import Scorer
+from thinkgap.store.manifest import versions_of
 from thinkgap.types import Condition, Presentation, Thinking
 
 _SHOWN = 600
@@ -147,7 +148,7 @@ def run_fingerprint(
     presentations: Sequence[Presentation],
     conditions: Sequence[Condition],
     described: Sequence[Mapping[str, Any]],
-    engine: Engine,
+    engine: Scorer,
 ) -> dict[str, Any]:
     """Everything that the records of a run depend on, as JSON data.
 
@@ -159,8 +160,6 @@ def run_fingerprint(
         described: `describe_conditions`, for the rendered prompts and the label ids.
         engine: for the way of scoring and the size of its passes.
     """
-    from importlib.metadata import version
-
     asked = [
         (one.item.id, one.item.group_id, one.name, one.order, one.labels, one.item.question, one.item.choices,
          one.item.context, [image.sha256 for image in one.item.images], one.item.gold)
@@ -191,14 +190,17 @@ def run_fingerprint(
         "label_token_ids": {one["name"]: _digest(one["label_ids"]) for one in described},
         "seed": cfg.seed,
         "code": code_digest(),
-        "libraries": {name: version(name) for name in ("torch", "torchvision", "transformers", "tokenizers", "pillow")},
+        "libraries": versions_of("torch", "torchvision", "transformers", "tokenizers", "pillow"),
     }
 
 
-def state_dtype(cfg: EvaluateConfig, engine: Engine) -> str:
+def state_dtype(cfg: EvaluateConfig, engine: Scorer) -> str:
     """Number type of states on disk: as asked, or the model's own."""
     asked = cfg.evaluation.capture.dtype
-    return str(engine.backend.model.dtype).removeprefix("torch.") if asked is StateDtype.auto else asked.name
+    if asked is not StateDtype.auto:
+        return asked.name
+    # Where nothing is kept, the type is no one's.
+    return engine.backend.describe()["dtype"] if engine.state_names else "float32"
 
 
 def _digest(value: Any) -> str:

@@ -48,7 +48,7 @@ def read_further(cfg: EvaluateConfig, prepared: Prepared, run: RunFolder, left_o
     try:
         with ended_by_sigterm():
             if cfg.evaluation.likelihood.enabled:
-                done.excluded["likelihood"] = run_likelihoods(cfg, prepared.engine, prepared.builder, asked, run)
+                done.excluded["likelihood"] = run_likelihoods(cfg, prepared.local, prepared.builder, asked, run)
             if cfg.evaluation.generation.enabled:
                 done.described["generation"] = run_replies(cfg, prepared, asked, run)
     except BaseException:

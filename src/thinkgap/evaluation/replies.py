@@ -79,7 +79,7 @@ def run_replies(
     if prepared.builder.conditions[0].placement is Placement.prompt_end:
         log.warning("trigger.placement=prompt_end: replies go on with the user's turn and may not answer at all")
     replies, described = written_replies(cfg, prepared, presentations, run.path)
-    text_of = reply_decoder(prepared.backend.fmt, stop_ids(prepared.backend))
+    text_of = reply_decoder(prepared.local.backend.fmt, stop_ids(prepared.local.backend))
     native = run.rows(["item_id", "presentation", "condition", "readout", "label_logprobs"]).to_pylist()
     first = {
         (row["item_id"], row["condition"]): row["label_logprobs"]
@@ -97,7 +97,7 @@ def run_replies(
         records.append(record)
         side.append(row)
     if asked.aligned:
-        reader = replace(prepared.engine, wanted=None, lens=False, counts=Counts())
+        reader = replace(prepared.local, wanted=None, lens=False, counts=Counts())
         reuse = Reuse(reader, open_cells(cfg, reader))
         records += read_after(prepared, reuse, replies, asked, shown=cfg.trainer.progress)
     write_text(told, json.dumps(described, indent=1) + "\n")
@@ -190,7 +190,7 @@ def read_after(
         cfg: cue and joiner.
         shown: whether to show a progress bar.
     """
-    tokenizer = prepared.backend.fmt.tokenizer
+    tokenizer = prepared.local.backend.fmt.tokenizer
 
     def text_of(token: int) -> str:
         return tokenizer.decode([token])
@@ -224,7 +224,7 @@ def read_after(
 
 def _with_cue(prepared: Prepared, replies: Sequence[Reply], cfg: DecodingConfig) -> Iterator[PreparedPrompt | None]:
     """Per reply the prompt that its labels are read after; None where it is longer than the context."""
-    fmt, builder = prepared.backend.fmt, prepared.builder
+    fmt, builder = prepared.local.backend.fmt, prepared.builder
     shown = replies[0].prompt.presentation
     by_condition = {one.prompt.condition.name: one for one in builder.build(shown)}
     cue = cfg.joiner + cfg.cue

@@ -41,6 +41,11 @@ def vllm_responses(cfg: EvaluateConfig, folder: Path, loaded: Loaded, shown: Sho
         ThinkgapError: settings, data or a model that cannot be used, or vLLM is not installed.
     """
     quiet_libraries()
+    if cfg.model.served.base_url:
+        raise ConfigError(
+            "replies of a vLLM server are asked for as those of any served model: set model.backend=api, as in "
+            "model=qwen3_32b_vllm, or leave model.served.base_url out to run vLLM in this process"
+        )
     with_image = sum(bool(item.images) for one in loaded.values() for item in one.items)
     if with_image:
         raise ConfigError(

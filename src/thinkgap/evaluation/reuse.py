@@ -13,14 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thinkgap.backends.hf import HFBackend
 from thinkgap.errors import StoreError
 from thinkgap.evaluation.describe import code_digest, state_dtype
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.schema import EvaluateConfig
-from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.scoring.engine import Scored
+from thinkgap.scoring.scorer import Model, Scorer
 from thinkgap.store.cell_rows import cell_key
 from thinkgap.store.cells import CellContents, CellStore
+from thinkgap.store.manifest import versions_of
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,9 @@ _MODEL = (
     "quantization",
     "vocab_size",
     "image_processor",
+    "vllm",
+    "arguments",
+    "served",
 )
 _LIBRARIES = ("torch", "torchvision", "transformers", "pillow")
 _MOST_BYTES = 256 << 20
@@ -42,7 +46,7 @@ _MOST_BYTES = 256 << 20
 class Reuse:
     """An engine that computes only what the store does not hold."""
 
-    def __init__(self, engine: Engine, store: CellStore | None) -> None:
+    def __init__(self, engine: Scorer, store: CellStore | None) -> None:
         self.engine, self.store = engine, store
         self.n_reused = 0
         self._fresh: dict[str, Scored] = {}
@@ -114,7 +118,7 @@ class Reuse:
         }
 
 
-def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
+def open_cells(cfg: EvaluateConfig, engine: Scorer) -> CellStore | None:
     """The store of this model's cells; None if nothing is to be reused.
 
     Raises:
@@ -132,7 +136,7 @@ def open_cells(cfg: EvaluateConfig, engine: Engine) -> CellStore | None:
     return store
 
 
-def cell_context(engine: Engine) -> dict[str, Any]:
+def cell_context(engine: Scorer) -> dict[str, Any]:
     """All that a cell depends on beside its prompt, as JSON data."""
     reasoning = engine.options.reasoning
     return model_context(engine.backend) | {
@@ -143,19 +147,18 @@ def cell_context(engine: Engine) -> dict[str, Any]:
     }
 
 
-def model_context(backend: HFBackend) -> dict[str, Any]:
+def model_context(backend: Model) -> dict[str, Any]:
     """All that logits depend on beside the prompt and what shares its pass, as JSON data."""
-    from importlib.metadata import version
-
     described = backend.describe()
     return {
-        "model": {name: described.get(name) for name in _MODEL},
+        # Only what it has: a model in this process knows nothing of a program beside it.
+        "model": {name: described[name] for name in _MODEL if name in described},
         "device": backend.device.type,
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": versions_of(*_LIBRARIES),
         "code": code_digest("backends", "scoring"),
     }
 
 
-def in_float32(backend: HFBackend) -> bool:
+def in_float32(backend: Model) -> bool:
     """Whether logits are the same, but for the last digits, whatever shares a pass."""
     return backend.describe()["dtype"] == "float32"

@@ -9,7 +9,7 @@ from thinkgap.errors import ConfigError
 from thinkgap.evaluation.describe import refuse_control
 from thinkgap.parallel import ALONE, World
 from thinkgap.prompts.build import PromptBuilder
-from thinkgap.schema import BackendKind, EvaluateConfig, EvaluationConfig, VocabularyConfig
+from thinkgap.schema import BackendKind, EvaluateConfig, EvaluationConfig, Scoring, VocabularyConfig
 
 
 def check_settings(cfg: EvaluateConfig, world: World = ALONE) -> None:
@@ -23,11 +23,8 @@ def check_settings(cfg: EvaluateConfig, world: World = ALONE) -> None:
         ConfigError: the first of them, by name.
     """
     if cfg.model.backend is BackendKind.vllm:
-        raise ConfigError(
-            f"model.backend=vllm gives replies only, and evaluation={cfg.evaluation.kind.name} reads more than text: "
-            "set model.backend=hf, or choose evaluation=no_thinking"
-        )
-    if cfg.model.backend is not BackendKind.hf:
+        _check_vllm(cfg, world)
+    elif cfg.model.backend is not BackendKind.hf:
         raise ConfigError(
             f"model={cfg.model.name} is served: label log-probabilities at a read position are not available from it. "
             "Choose a local model, or evaluation=prompts to see what would be sent"
@@ -58,6 +55,29 @@ def check_settings(cfg: EvaluateConfig, world: World = ALONE) -> None:
     _check_words(cfg.evaluation.vocabulary)
     if cfg.evaluation.generation.aligned and not cfg.evaluation.generation.cue.strip():
         raise ConfigError("evaluation.generation.cue is empty: give one, or set evaluation.generation.aligned=false")
+
+
+def _check_vllm(cfg: EvaluateConfig, world: World) -> None:
+    """Refuse what cannot be read where another program tells log-probabilities of chosen ids and no more."""
+    asked = cfg.evaluation
+    for name, given in (
+        ("evaluation.capture.enabled", asked.capture.enabled),
+        ("evaluation.lens", asked.lens),
+        ("evaluation.likelihood.enabled", asked.likelihood.enabled),
+        ("evaluation.generation.enabled", asked.generation.enabled),
+    ):
+        if given:
+            raise ConfigError(
+                f"model.backend=vllm reads labels at one position (and replies, with evaluation=no_thinking), so "
+                f"{name}=true is not available: set it to false, or model.backend=hf"
+            )
+    if cfg.scoring not in (Scoring.auto, Scoring.plain):
+        raise ConfigError(f"scoring={cfg.scoring.name}: vLLM shares prefixes by itself; leave scoring=auto")
+    if world.size > 1:
+        raise ConfigError(
+            "model.backend=vllm spreads a model over devices by itself (model.vllm.tensor_parallel_size): set "
+            "trainer.devices=1, without torchrun"
+        )
 
 
 def _check_processes(cfg: EvaluateConfig, world: World) -> None:

@@ -16,7 +16,7 @@ from thinkgap.evaluation.prepare import Prepared
 from thinkgap.parallel import World
 from thinkgap.readouts.frames import NATIVE
 from thinkgap.schema import EvaluateConfig
-from thinkgap.scoring.engine import Engine
+from thinkgap.scoring.scorer import Scorer
 from thinkgap.scoring.verify import Sample, Verified, joined, verify
 from thinkgap.store.run_folder import RunFolder
 
@@ -84,7 +84,7 @@ def require_all(run: RunFolder, prepared: Prepared, excluded: Collection[str], w
         )
 
 
-def verify_together(engine: Engine, sample: Sample, world: World) -> Verified | None:
+def verify_together(engine: Scorer, sample: Sample, world: World) -> Verified | None:
     """Each process checks its part of the sample; the same result in all.
 
     Raises:

@@ -20,7 +20,6 @@ def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
         decode: token id -> text.
     """
     prompt, reading = scored.prompt, scored.reading
-    assert reading.gold_rank is not None, "a question with labels has a right one"
     slot, tied = best_slot(prompt.presentation, reading.label_logprobs)
     return replace(
         answer_record(prompt, NATIVE, slot, tied=tied, scores=reading.label_logprobs),
@@ -30,7 +29,8 @@ def native_record(scored: Scored, decode: Callable[[int], str]) -> Record:
         top_token=decode(reading.top_token_id),
         top_logprob=reading.top_logprob,
         entropy=reading.entropy,
-        gold_rank=reading.gold_rank,
+        # As in rows of other readouts: some models tell log-probabilities of chosen ids only.
+        gold_rank=-1 if reading.gold_rank is None else reading.gold_rank,
         reasoning_mass=math.nan if reading.reasoning_mass is None else reading.reasoning_mass,
         reasoning_mass_strict=math.nan if reading.reasoning_mass_strict is None else reading.reasoning_mass_strict,
         top_ids=tuple(token for token, _ in reading.top_tokens),

@@ -30,6 +30,7 @@ MASSES = {
 """Column of the records -> its heading."""
 _SHOWN = 10
 _UNREAD = Missing("reasoning masses were not read in every row")
+_UNTOLD = Missing("the program that ran the model tells log-probabilities of chosen tokens only")
 
 _LEVELS = (
     Column("condition", "condition", "text"),
@@ -149,10 +150,9 @@ def _levels(part: pd.DataFrame, sets: Sequence[Collection[int]]) -> tuple[Cell, 
     return (
         len(part),
         *masses,
-        metrics.mean(ranks, groups),
-        float(np.median(ranks)),
+        *((_UNTOLD, _UNTOLD) if (ranks < 1).any() else (metrics.mean(ranks, groups), float(np.median(ranks)))),
         *tops,
-        metrics.mean(part["entropy"].to_numpy(), groups),
+        _mean(part["entropy"].to_numpy(), groups, _UNTOLD),
     )
 
 
@@ -161,9 +161,12 @@ def _changes(part: pd.DataFrame, base: pd.DataFrame, reasoning_ids: Collection[i
     if both.empty:
         return (0, *[Missing("no item has both")] * (len(_CHANGES) - 2))
     groups = both["group_id"].to_numpy()
-    own = {name: both[name].to_numpy() for name in (*MASSES, "gold_rank", "entropy")}
-    reference = {name: both[name + OTHER].to_numpy() for name in own}
-    change = {name: _mean(values - reference[name], groups) for name, values in own.items()}
+    own = {name: _known(both[name].to_numpy(float), name) for name in (*MASSES, "gold_rank", "entropy")}
+    reference = {name: _known(both[name + OTHER].to_numpy(float), name) for name in own}
+    change = {
+        name: _mean(values - reference[name], groups, _UNREAD if name in MASSES else _UNTOLD)
+        for name, values in own.items()
+    }
     before, after = (_among(both[name].to_numpy(), reasoning_ids) for name in ("top_token_id" + OTHER, "top_token_id"))
     top = metrics.paired_difference(before, after, groups)
     return (
@@ -176,9 +179,14 @@ def _changes(part: pd.DataFrame, base: pd.DataFrame, reasoning_ids: Collection[i
     )
 
 
-def _mean(values: np.ndarray, groups: np.ndarray) -> Cell:
+def _known(values: np.ndarray, name: str) -> np.ndarray:
+    """A column's values, NaN where there is none."""
+    return np.where(values < 1, np.nan, values) if name == "gold_rank" else values
+
+
+def _mean(values: np.ndarray, groups: np.ndarray, unknown: Missing = _UNREAD) -> Cell:
     """The mean with its interval; one over some of the rows would pass for one over all of them."""
-    return _UNREAD if np.isnan(values).any() else metrics.mean(values, groups)
+    return unknown if np.isnan(values).any() else metrics.mean(values, groups)
 
 
 def _factor(own: np.ndarray, reference: np.ndarray) -> Cell:

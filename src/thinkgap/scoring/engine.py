@@ -121,6 +121,10 @@ class Engine:
                 results[number] = scored
         return results
 
+    def alone(self, prompts: Sequence[PreparedPrompt]) -> list[Reading]:
+        """The readings of prompts that are computed plainly and one at a time; see `scoring.verify`."""
+        return [read_labels(forward_plain(self.backend, [one]).logits, [one.prompt])[0] for one in prompts]
+
     @property
     def pass_size(self) -> dict[str, int]:
         """The bound on a pass, which decides what shares one and so the last bits of half-precision logits."""
@@ -207,8 +211,7 @@ class Engine:
 
     def _read(self, rows: Rows, prompts: Sequence[PreparedPrompt]) -> list[Scored]:
         asked = [prepared.prompt for prepared in prompts]
-        bad = first_bad_row(rows.logits)
-        if bad is not None:
+        if (bad := first_bad_row(rows.logits)) is not None:
             raise self._diagnosed(prompts[bad])
         readings = read_labels(rows.logits, asked, self.options)
         lenses: list[tuple[Reading, ...]] = [()] * len(asked)

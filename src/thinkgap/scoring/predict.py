@@ -17,7 +17,8 @@ from thinkgap.errors import LabelError, PromptError
 from thinkgap.parallel import ALONE, World
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.schema import Scoring
-from thinkgap.scoring.engine import Engine, Scored
+from thinkgap.scoring.engine import Scored
+from thinkgap.scoring.scorer import Scorer
 from thinkgap.scoring.verify import Sample
 from thinkgap.types import Presentation
 
@@ -60,7 +61,7 @@ class PromptDataset(Dataset[list[PreparedItem]]):
         self,
         items: Sequence[Sequence[Presentation]],
         builder: PromptBuilder,
-        engine: Engine,
+        engine: Scorer,
         finished: Collection[tuple[str, str]] = (),
         world: World = ALONE,
     ) -> None:
@@ -125,7 +126,7 @@ class ScoringModule(pl.LightningModule):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Scorer,
         score: Callable[[Sequence[Sequence[PreparedPrompt]]], list[list[Scored]]],
         sample: Sample,
     ) -> None:
@@ -147,7 +148,7 @@ class ScoringModule(pl.LightningModule):
         return found
 
 
-def groups_of(batch: Sequence[PreparedItem], engine: Engine) -> list[list[PreparedPrompt]]:
+def groups_of(batch: Sequence[PreparedItem], engine: Scorer) -> list[list[PreparedPrompt]]:
     """The prompts of a batch in order, those of neighbouring items with the same images in one group.
 
     A group grows to about what a pass holds.

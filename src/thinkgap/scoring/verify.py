@@ -20,8 +20,7 @@ from thinkgap.backends.hf import HFBackend
 from thinkgap.prompts.build import PreparedPrompt
 from thinkgap.scoring.engine import Engine, Scored
 from thinkgap.scoring.memory import is_out_of_memory
-from thinkgap.scoring.plain import forward_plain
-from thinkgap.scoring.readings import read_labels
+from thinkgap.scoring.scorer import Scorer
 from thinkgap.types import Reading
 
 
@@ -127,7 +126,7 @@ def _summed(parts: Sequence[Comparison]) -> Comparison:
     )
 
 
-def verify(engine: Engine, sample: Sample) -> Verified | None:
+def verify(engine: Scorer, sample: Sample) -> Verified | None:
     """Score the sample plainly, one prompt at a time; None if it is empty.
 
     A model in half precision is then widened to float32 for the time of a second pass, if it and the memory allow.
@@ -136,8 +135,10 @@ def verify(engine: Engine, sample: Sample) -> Verified | None:
     if not pairs:
         return None
     prompts, own = [prepared for prepared, _ in pairs], [reading for _, reading in pairs]
-    plain = _plainly(engine, prompts)
+    plain = engine.alone(prompts)
     compared = compare(own, plain)
+    if not isinstance(engine, Engine):
+        return Verified(compared, skipped="the program that runs the model holds its weights")
     if engine.backend.model.dtype is torch.float32:
         return Verified(compared)
     refusal = widening_refusal(engine.backend)
@@ -145,7 +146,7 @@ def verify(engine: Engine, sample: Sample) -> Verified | None:
         return Verified(compared, skipped=refusal)
     try:
         with widened(engine.backend.model):
-            exact = _plainly(engine, prompts)
+            exact = engine.alone(prompts)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -195,14 +196,6 @@ def widened(model: Any) -> Iterator[None]:
 
 def _floating(model: Any) -> list[Tensor]:
     return [tensor for tensor in chain(model.parameters(), model.buffers()) if tensor.is_floating_point()]
-
-
-def _plainly(engine: Engine, prompts: Sequence[PreparedPrompt]) -> list[Reading]:
-    return [
-        reading
-        for prepared in prompts
-        for reading in read_labels(forward_plain(engine.backend, [prepared]).logits, [prepared.prompt])
-    ]
 
 
 def _told(compared: Comparison) -> str:

@@ -42,6 +42,7 @@ LIBRARIES = (
     "torch",
     "torchvision",
     "transformers",
+    "vllm",
     "wandb",
 )
 """Distributions whose version can change a record or a table; those not installed are listed as null."""
@@ -127,7 +128,12 @@ def _utc(moment: datetime) -> str:
 
 def library_versions() -> dict[str, str | None]:
     """Installed version of each library that can change a figure; None for one that is not installed."""
-    return {name: _version(name) for name in LIBRARIES}
+    return versions_of(*LIBRARIES)
+
+
+def versions_of(*names: str) -> dict[str, str | None]:
+    """Installed version of each distribution; None for one that is not installed."""
+    return {name: _version(name) for name in names}
 
 
 def _version(name: str) -> str | None:
