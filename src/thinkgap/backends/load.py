@@ -61,6 +61,12 @@ def load_backend(
 
     if cfg.backend is BackendKind.vllm:
         raise ConfigError(f"model={cfg.name} is run by vLLM, which gives no hidden states: set model.backend=hf")
+    if not hasattr(transformers.modeling_utils, "slice_logits_to_keep"):
+        # vLLM's pins may hold an older one, with which only model.backend=vllm works.
+        raise ModelError(
+            f"transformers {transformers.__version__} cannot give logits at a position of each row's own: install 5.21 or "
+            "newer, or set model.backend=vllm"
+        )
     checkpoint = checkpoint_of(cfg, cache_dir)
     if cfg.random_weights is None:
         check_weights_digest(cfg, checkpoint)
