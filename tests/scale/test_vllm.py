@@ -104,7 +104,7 @@ def assert_alike(own: Path, local: Path) -> None:
     both = frames[0].merge(frames[1], on=list(KEY), validate="one_to_one", suffixes=("", "_local"))
     assert len(both) == len(frames[0]) == len(frames[1]) > 0
     for name in ("pred_slot", "top_token_id", "prompt_sha256"):
-        assert (both[name] == both[f"{name}_local"]).all(), name
+        assert both[name].tolist() == both[f"{name}_local"].tolist(), name
     largest: Any = max(
         float(np.abs(np.array(one) - np.array(other)).max())
         for one, other in zip(both["label_logprobs"], both["label_logprobs_local"], strict=True)

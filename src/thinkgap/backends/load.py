@@ -64,8 +64,8 @@ def load_backend(
     if not hasattr(transformers.modeling_utils, "slice_logits_to_keep"):
         # vLLM's pins may hold an older one, with which only model.backend=vllm works.
         raise ModelError(
-            f"transformers {transformers.__version__} cannot give logits at a position of each row's own: install 5.21 or "
-            "newer, or set model.backend=vllm"
+            f"transformers {transformers.__version__} cannot give logits at a position of each row's own: install 5.21 "
+            "or newer, or set model.backend=vllm"
         )
     checkpoint = checkpoint_of(cfg, cache_dir)
     if cfg.random_weights is None:
