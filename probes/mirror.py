@@ -9,6 +9,7 @@ from pathlib import Path
 
 from probes.tables import ProbeReport
 from thinkgap.readouts.sheet import Sheet, sheet_dicts
+from thinkgap.tracking.figures import curves_of
 from thinkgap.tracking.wandb_run import WandbTracker
 
 _FIGURES = (
@@ -39,6 +40,8 @@ def mirror(tracker: WandbTracker, report: ProbeReport, picture: Path | None) -> 
         tracker.table(sheet.name, sheet_dicts(sheet))
     for chart in report.charts:
         tracker.chart(chart.name, chart.title, chart.kind, (chart.x, chart.y, chart.series), chart.rows)
+    for curve in curves_of(report.charts):
+        tracker.curve(curve)
     if picture is not None:
         tracker.image("probe_transfer", picture)
     tracker.summary({**headline_summary(report.sheets[0]), "in_short": report.sentence})

@@ -77,7 +77,8 @@ def server(python: str, folder: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [python, "-m", "vllm.entrypoints.cli.main", "serve", folder, "--served-model-name", "smollm2"]
+    # What `vllm serve` starts; the command itself asks for a distribution named vllm, which CPU builds are not.
+    command = [python, "-m", "vllm.entrypoints.openai.api_server", "--model", folder, "--served-model-name", "smollm2"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--max-model-len", "2048"]
     command.append("--enforce-eager")
     process = subprocess.Popen(

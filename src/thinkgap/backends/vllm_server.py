@@ -153,7 +153,7 @@ def reach_vllm(cfg: ModelConfig, prompt: PromptConfig, cache_dir: str) -> VllmSe
 def _chosen(models: Sequence[Mapping[str, Any]], cfg: ModelConfig, checkpoint: Checkpoint) -> Mapping[str, Any]:
     """The entry of the server's list that is this checkpoint, by its id or the path that the server loaded."""
     own = {cfg.path, cfg.name, checkpoint.source}
-    fitting = [one for one in models if {one.get("id"), one.get("root")} & own]
+    fitting = [one for one in models if {one.get("id"), str(one.get("root")).rstrip("/")} & own]
     if len(fitting) == 1:
         return fitting[0]
     listed = ", ".join(str(one.get("id")) for one in models) or "nothing"

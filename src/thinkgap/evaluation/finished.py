@@ -5,7 +5,6 @@ All of it is made from what is on disk, so that the records are known to reprodu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from thinkgap.readouts.sheet import sheet_dicts
 from thinkgap.readouts.table import Table
 from thinkgap.readouts.table_text import to_csv, to_dicts
 from thinkgap.store.atomic import write_text
+from thinkgap.tracking.figures import curves_of, native_figures
 from thinkgap.tracking.wandb_run import WandbTracker
 
 
@@ -54,18 +54,11 @@ def write_report(finished: Finished) -> None:
 def mirror(tracker: WandbTracker, finished: Finished) -> None:
     """Show the report in W&B."""
     report = finished.report
-    rows: Sequence[dict[str, Any]] = to_dicts(report.table)
-    tracker.table("conditions", rows)
+    tracker.table("conditions", to_dicts(report.table))
     for sheet in report.sheets:
         tracker.table(sheet.name, sheet_dicts(sheet))
     for chart in report.charts:
         tracker.chart(chart.name, chart.title, chart.kind, (chart.x, chart.y, chart.series), chart.rows)
-    overall = [row for row in rows if row.get("k") is None]
-    figures = {f"{row['condition']}/{name}": value for row in overall for name, value in row.items()}
-    for one in report.verdicts:
-        condition = one.evidence.condition
-        figures[f"{condition}/match"] = one.match
-        for readout, share in (("generated", one.evidence.generated), ("aligned", one.evidence.aligned)):
-            if share is not None:
-                figures[f"{condition}/{readout}"] = share.value
-    tracker.summary({name: value for name, value in figures.items() if isinstance(value, int | float)})
+    for curve in curves_of(report.charts):
+        tracker.curve(curve)
+    tracker.summary(native_figures(report))

@@ -36,6 +36,7 @@ from thinkgap.store.manifest import collect_manifest, write_manifest
 from thinkgap.store.redact import plain
 from thinkgap.store.run_folder import RunFolder
 from thinkgap.tracking.console import setup_logging
+from thinkgap.tracking.figures import response_figures
 from thinkgap.tracking.wandb_run import WandbTracker, wandb_run
 
 _TABLE_ROWS = 10_000
@@ -229,6 +230,7 @@ def _mirror(tracker: WandbTracker, folder: Path, sheets: Sequence[Sheet]) -> Non
         return
     for sheet in sheets:
         tracker.table(sheet.name, sheet_dicts(sheet))
+    tracker.summary(response_figures(sheets))
     rows = read_responses(folder / RESPONSES_FILE).slice(0, _TABLE_ROWS).to_pylist()
     tracker.table("responses", [{name: _cell(value) for name, value in row.items()} for row in rows])
     if (file := folder / COMPREHENSION_FILE).exists():

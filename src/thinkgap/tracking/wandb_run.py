@@ -16,6 +16,7 @@ from typing import Any
 
 from thinkgap.schema import LoggerConfig
 from thinkgap.store.redact import plain
+from thinkgap.tracking.figures import Curve
 from thinkgap.tracking.wandb_columns import uniform_columns
 from thinkgap.tracking.wandb_mode import resolve_mode
 
@@ -94,6 +95,16 @@ class WandbTracker:
                     table = wandb.Table(columns=["bar", axes[1]], data=named)
                     drawn = wandb.plot.bar(table, "bar", axes[1], title=title)
                 self._run.log({f"charts/{name}": drawn})
+
+    def curve(self, curve: Curve) -> None:
+        """Log the points of a curve as history over its own axis, which line plots of several runs can share."""
+        if self._run is not None and curve.points:
+            with self._guard(f"curve {curve.name}"):
+                self._run.define_metric(curve.axis, hidden=True)
+                for series in curve.series:
+                    self._run.define_metric(curve.key(series), step_metric=curve.axis)
+                for x, values in curve.points.items():
+                    self._run.log({curve.axis: x} | {curve.key(series): y for series, y in values.items()})
 
     def image(self, name: str, path: Path) -> None:
         """Log the picture in the file `path`."""
