@@ -13,6 +13,7 @@ from pathlib import Path
 
 from analysis.paper.cases import cases, cases_markdown
 from analysis.paper.ours import read_runs
+from analysis.paper.people import read_annotation
 from analysis.paper.plots import is_figure, write_figures
 from analysis.paper.render import file_name, in_short, to_csv, to_latex, to_markdown
 from analysis.paper.specs import SPECS
@@ -32,11 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help="prefix, inertia, all, or one table: inertia.I.4, ...")
     parser.add_argument("--runs", help="folders of finished runs, or patterns, separated by commas (also runs=...)")
+    parser.add_argument("--annotation", help="folder of a labelled sample, for tables 5, 6 and D.6 to D.9")
     parser.add_argument("--out", default="paper", help="folder for .md, .tex, .csv, .pdf and .svg (also out=...)")
     parser.add_argument("--no-figures", action="store_true", help="tables alone")
     options = parser.parse_args(_flags(sys.argv[1:] if arguments is None else arguments))
     try:
         runs = read_runs(folders_of(part.strip() for part in (options.runs or "").split(",") if part.strip()))
+        if options.annotation:
+            runs.append(read_annotation(Path(options.annotation).expanduser(), runs))
         out = Path(options.out).expanduser()
         out.mkdir(parents=True, exist_ok=True)
         asked = list(dict.fromkeys(_asked(options.what)))
@@ -49,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for file in write_figures(runs, out, whole, drawn):
                 print(f"figure: {file}")
         if {"inertia", "all"} & set(options.what):
-            write_text(out / "inertia.cases.md", cases_markdown(cases([run.folder for run in runs])))
+            write_text(out / "inertia.cases.md", cases_markdown(cases([run.folder for run in runs if run.manifest])))
             print(f"representative responses: {out / 'inertia.cases.md'}")
         if tables:
             print(in_short(tables))
@@ -65,7 +69,7 @@ def _flags(arguments: Sequence[str]) -> list[str]:
     spelled: list[str] = []
     for one in arguments:
         name, found, value = one.partition("=")
-        spelled += [f"--{name}", value] if found and name in ("runs", "out") else [one]
+        spelled += [f"--{name}", value] if found and name in ("runs", "out", "annotation") else [one]
     return spelled
 
 

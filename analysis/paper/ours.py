@@ -6,43 +6,25 @@ of; which cells are then there follows from the runs, whatever their models are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.paper.sources import NATIVE, NOTHINKING, SPACE, VARIANTS, Source
+from analysis.paper.from_sheets import Key, Ours, of_sheets
+from analysis.paper.sources import LORA, NATIVE, NOTHINKING, PROBES
 from analysis.reference.blocks import KEYS
 from thinkgap.errors import StoreError
 from thinkgap.frames.columns import PARTS
 from thinkgap.frames.folders import check_run, names_of, refuse_mixed_models
-from thinkgap.metrics import Estimate
 from thinkgap.nothinking.run_sheets import nothinking_sheets
-from thinkgap.nothinking.store import RESPONSES_FILE
-from thinkgap.nothinking.tables import EQUAL, POOLED
+from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.readouts.report import report_of_run
-from thinkgap.readouts.sheet import Cell, Sheet
+from thinkgap.readouts.sheet import Sheet
 from thinkgap.store.item_fields import field_values
 from thinkgap.store.items import read_items
-
-Key = tuple[tuple[str, str], ...]
-"""Values of some of `KEYS`, sorted."""
-
-
-@dataclass(frozen=True)
-class Ours:
-    """One of our figures."""
-
-    table: str
-    """Catalogue id of the table that it belongs to."""
-    study: str
-    keys: Mapping[str, str]
-    measure: str
-    estimate: Estimate
-    """Shares are in [0, 1]."""
-    run: str
-    """Folder of the run."""
+from thinkgap.store.records import facts_of, read_records
+from thinkgap.store.records import read_run as read_table
 
 
 @dataclass(frozen=True)
@@ -63,9 +45,11 @@ def read_run(folder: Path) -> Run:
     """
     manifest = check_run(folder)
     if (folder / RESPONSES_FILE).exists():
-        figures = [*_of_sheets(_with_areas(folder), NOTHINKING, "inertia", folder, {})]
+        figures = [*of_sheets(_with_areas(folder), NOTHINKING, "inertia", folder, _of_responses(folder))]
     elif (folder / PARTS["predictions"].file).exists():
         figures = [*_of_probes(folder, manifest)]
+    elif (manifest.get("config", {}).get("probe") or {}).get("kind") == "lm_head_lora":
+        figures = [*_of_adapters(folder, manifest)]
     else:
         figures = [*_of_native(folder, manifest)]
     return Run(folder, manifest, tuple(figures), departures(manifest))
@@ -116,26 +100,24 @@ def _of_native(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Ours]:
         for measure, estimate in found.items():
             for table in ("text",) if row.k is not None else ("table1", "table2", "text"):
                 yield Ours(table, "prefix", keys, measure, estimate, str(folder))
-    yield from _of_sheets(report.sheets, NATIVE, "prefix", folder, fixed)
+    yield from of_sheets(report.sheets, NATIVE, "prefix", folder, fixed)
 
 
 def _of_probes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Ours]:
     # Probes import torch, which other runs need not wait for.
     from probes.tables import report_of_probes
 
-    sheets = {sheet.name: sheet for sheet in report_of_probes(folder).sheets}
-    sources = {
-        "linear_probes": Source(
-            ("table2", "text"),
-            {"condition": "condition"},
-            {
-                "probe": ("accuracy", {"readout": "probe"}),
-                "probe_first": ("first_slot", {"readout": "probe"}),
-                "gap": ("gap", {"readout": "probe"}),
-            },
-        )
-    }
-    yield from _of_sheets([*sheets.values()], sources, "prefix", folder, _of_manifest(manifest))
+    yield from of_sheets(report_of_probes(folder).sheets, PROBES, "prefix", folder, _of_manifest(manifest))
+
+
+def _of_adapters(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Ours]:
+    """Adapters read on the condition that they were trained on; the own head's figures are a native run's."""
+    from probes.lm_head_sheet import lora_sheet
+
+    records = read_records(folder)
+    trained = dict.fromkeys(one.readout.partition(":")[2] for one in records if one.readout != "native")
+    sheet = lora_sheet(records, facts_of(read_table(folder)).conditions, list(trained), "")
+    yield from of_sheets([sheet], LORA, "prefix", folder, _of_manifest(manifest))
 
 
 def _of_manifest(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -146,64 +128,10 @@ def _of_manifest(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {"model": str(model), "dataset": str(dataset)}
 
 
-def _of_sheets(
-    sheets: Sequence[Sheet], sources: Mapping[str, Source], study: str, folder: Path, fixed: Mapping[str, str]
-) -> Iterator[Ours]:
-    for sheet in sheets:
-        source = sources.get(sheet.name)
-        if sheet.name.startswith("nothinking_judged_") and "lengths" not in sheet.name:
-            judge = sheet.name.removeprefix("nothinking_judged_")
-            source = Source(("D.4",), SPACE, {"paraphrase_only": ("paraphrase_only", {"judge": judge})})
-        if source is not None:
-            yield from _of_sheet(sheet, source, study, folder, fixed)
-
-
-def _of_sheet(sheet: Sheet, source: Source, study: str, folder: Path, fixed: Mapping[str, str]) -> Iterator[Ours]:
-    places = {column.name: place for place, column in enumerate(sheet.columns)}
-    equally = {
-        _identity(row, places, source) for row in sheet.rows if "average" in places and row[places["average"]] == EQUAL
-    }
-    for row in sheet.rows:
-        # Where data sets can count equally they do, as in the studies' families.
-        if "average" in places and row[places["average"]] != EQUAL and _identity(row, places, source) in equally:
-            continue
-        own = {key: str(row[places[name]]) for name, key in source.keys.items()}
-        if own.get("dataset") == POOLED:
-            own["dataset"] = ""
-        if "variant" in own:
-            own["variant"] = VARIANTS.get(own["variant"], own["variant"])
-        for name, place in places.items():
-            named = _measure(name, source)
-            estimate = _estimate(row[place], row, places)
-            if named is None or estimate is None:
-                continue
-            measure, more = named
-            for table in source.tables:
-                yield Ours(table, study, {**fixed, **own, **more}, measure, estimate, str(folder))
-
-
-def _identity(row: Sequence[Cell], places: Mapping[str, int], source: Source) -> tuple[str, ...]:
-    return tuple(str(row[places[name]]) for name in source.keys)
-
-
-def _measure(column: str, source: Source) -> tuple[str, dict[str, str]] | None:
-    if column in source.measures and not column.endswith("_"):
-        measure, more = source.measures[column]
-        return measure, dict(more)
-    for start, (measure, more) in source.measures.items():
-        if start.endswith("_") and column.startswith(start) and not column.endswith("_difference"):
-            rest = column.removeprefix(start)
-            return measure, {key: rest if value == "*" else value for key, value in more.items()}
-    return None
-
-
-def _estimate(cell: Cell, row: Sequence[Cell], places: Mapping[str, int]) -> Estimate | None:
-    if isinstance(cell, Estimate):
-        return cell if cell.n else None
-    if isinstance(cell, bool | str) or not isinstance(cell, int | float) or math.isnan(cell):
-        return None
-    n = row[places["n"]] if "n" in places else 0
-    return Estimate(float(cell), math.nan, math.nan, int(n) if isinstance(n, int) else 0)
+def _of_responses(folder: Path) -> dict[str, str]:
+    """The model of a no-thinking run, for tables over all its models; "" where it has several."""
+    models = set(read_responses(folder / RESPONSES_FILE).column("model").to_pylist())
+    return {"model": str(models.pop())} if len(models) == 1 else {}
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:

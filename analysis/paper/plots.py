@@ -168,33 +168,48 @@ def _areas(found: Found) -> Figure:
     return figure
 
 
+_LAYERED = {
+    "lens": "label readout (logit lens) after each layer",
+    "probe": "linear probe after each layer",
+    "native": "native readout of the probes' rows",
+}
+"""Readouts of figure 2 -> heading of their panel."""
+
+
 def _layers(found: Found) -> Figure:
-    """Figure 2: accuracy of the label readout after each layer, by condition."""
-    layers = sorted(present(found, "layer"), key=int)
-    figure, axes = _figure(1, 1, 2.2)
-    series = {
-        condition: series_of(found, "accuracy", "layer", layers, condition=condition)
-        for condition in present(found, "condition")
-    }
-    lines(
-        axes[0][0],
-        layers,
-        series,
-        label="accuracy, %",
-        title="label readout (logit lens) after each layer",
-    )
-    axes[0][0].set_xlabel("layer")
+    """Figure 2: accuracy after each layer by condition, of the lens, of probes and of the model's own readout."""
+    readouts = [name for name in _LAYERED if name in present(found, "readout")]
+    figure, axes = _figure(len(readouts), 1, 2.2)
+    for axis, readout in zip((one for row in axes for one in row), readouts, strict=False):
+        own = [one for one in found if one.keys.get("readout") == readout]
+        # Embeddings stand before the first layer, what the final norm makes after the last.
+        layers = sorted(present(own, "layer"), key=_place_of)
+        lines(axis, layers, _by_run(own, "accuracy", "layer", layers), label="accuracy, %", title=_LAYERED[readout])
+        axis.set_xlabel("layer")
     return figure
+
+
+def _by_run(found: Found, measure: str, key: str, values: Sequence[str]) -> dict[str, list[Any]]:
+    """A series for each condition, and for each model and data set where there are several."""
+    series: dict[str, list[Any]] = {}
+    for model, dataset in dict.fromkeys((one.keys.get("model", ""), one.keys.get("dataset", "")) for one in found):
+        own = [one for one in found if (one.keys.get("model", ""), one.keys.get("dataset", "")) == (model, dataset)]
+        several = len(own) < len(found)
+        for condition in present(own, "condition"):
+            name = f"{condition}, {model} on {dataset}" if several else condition
+            series[name] = series_of(own, measure, key, values, condition=condition)
+    return series
+
+
+def _place_of(layer: str) -> tuple[int, int]:
+    return (1, int(layer)) if layer.isdecimal() else (0 if layer == "embeddings" else 2, 0)
 
 
 def _shift(found: Found) -> Figure:
     """Figure 3: shift of p(gold) from Direct by the slot of the right answer."""
     slots = sorted(present(found, "variable"))
     figure, axes = _figure(1, 1, 2.2)
-    series = {
-        condition: series_of(found, "shift", "variable", slots, condition=condition)
-        for condition in present(found, "condition")
-    }
+    series = _by_run(found, "shift", "variable", slots)
     bars(axes[0][0], slots, series, label="shift of p(gold), points", title="by slot of the right answer")
     axes[0][0].set_xlabel("slot of the right answer")
     return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,10 @@ class Source:
     """Column -> key; what identifies a row."""
     measures: Mapping[str, tuple[str, Mapping[str, str]]]
     """Column, or its beginning if it ends in `_`, -> measure and keys that it fixes; `*` is the rest of the name."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Column -> value, several with `|`, or `@COLUMN` for another column's; other rows are none of these figures."""
+    pair: tuple[str, str] | None = None
+    """Columns of two judges that a figure is of; the key `judge` names both."""
 
 
 _ETR: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -27,6 +31,7 @@ _LEVELS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 _CELL = {"model": "model", "dataset": "dataset", "mode": "mode"}
 SPACE = {"model": "model", "space": "space", "mode": "mode"}
+BY_SPACE = ("bool", "mcq", "open")
 VARIANTS = {"base": "identity", "surface_shuffle": "shuffle", "letters_numeric": "numeric"}
 
 
@@ -96,6 +101,19 @@ NOTHINKING: Mapping[str, Source] = {
             "accuracy_difference": ("difference", {"variant": "open_numeric"}),
         },
     ),
+    "encoder_sensitivity_balanced": Source(
+        ("D.2",),
+        {"mode": "mode", "encoder": "encoder"},
+        {space: ("qrel", {"space": space}) for space in BY_SPACE},
+        where={"outputs": "all"},
+    ),
+    "judge_agreement": Source(
+        ("D.5",),
+        {"group": "model", "outputs": "outputs"},
+        {name: (name, {}) for name in ("five_way", "binary")},
+        where={"dimension": "overall|model"},
+        pair=("first", "second"),
+    ),
     "answer_first": Source(("E.1",), {"model": "model"}, {"rate": ("answer_first_rate", {})}),
     "copies": Source(("E.1",), {"model": "model"}, {"rate": ("copy_rate", {})}),
 }
@@ -115,9 +133,22 @@ NATIVE: Mapping[str, Source] = {
         {"condition": "condition"},
         {"accuracy": ("accuracy", {"readout": "generation"}), "first_slot": ("first_slot", {"readout": "generation"})},
     ),
+    "likelihood": Source(
+        ("text",),
+        {"condition": "condition"},
+        {"accuracy": ("accuracy", {"readout": "likelihood"}), "first_slot": ("first_slot", {"readout": "likelihood"})},
+        where={"normalisation": "token"},
+    ),
     "replies": Source(("text",), {"condition": "condition"}, {"n_unparsed": ("n_unparsed", {"readout": "generation"})}),
     "permutation": Source(
-        ("text",), {"condition": "condition"}, {"flips_first": ("flips_first", {"readout": "native"})}
+        ("text",),
+        {"condition": "condition"},
+        {
+            "flips_first": ("flips_first", {"readout": "native"}),
+            # Every item once in each order: the mean over orders is that over the seeds.
+            "accuracy_orders": ("accuracy_seeds", {"readout": "native"}),
+            "first_slot_orders": ("first_slot_seeds", {"readout": "native"}),
+        },
     ),
     "layers": Source(
         ("figure2",), {"condition": "condition", "layer": "layer"}, {"accuracy": ("accuracy", {"readout": "lens"})}
@@ -126,3 +157,52 @@ NATIVE: Mapping[str, Source] = {
         ("figure3",), {"condition": "condition", "slot": "variable"}, {"shift": ("shift", {}), "p": ("p_gold", {})}
     ),
 }
+PROBES: Mapping[str, Source] = {
+    "linear_probes": Source(
+        ("table2", "text"),
+        {"condition": "condition"},
+        {
+            "probe": ("accuracy", {"readout": "probe"}),
+            "probe_first": ("first_slot", {"readout": "probe"}),
+            "gap": ("gap", {"readout": "probe"}),
+        },
+    ),
+    "probe_layers": Source(
+        ("figure2",),
+        {"condition": "condition", "state": "layer"},
+        {"test": ("accuracy", {"readout": "probe"}), "native": ("accuracy", {"readout": "native"})},
+    ),
+}
+LORA: Mapping[str, Source] = {
+    "lm_head_lora": Source(
+        ("text",),
+        {"read_under": "condition"},
+        {
+            "accuracy": ("accuracy", {"readout": "lm_head_lora"}),
+            "first_slot": ("first_slot", {"readout": "lm_head_lora"}),
+        },
+        where={"trained_on": "@read_under"},
+    ),
+}
+NAMES = {"mean of annotators": "mean", "mean of the correlations": "mean"}
+"""What our tables call a key's value -> what the studies call it."""
+_OF_PEOPLE = {"judge": "judge", "annotator": "annotator"}
+PEOPLE: Mapping[str, Source] = {
+    "people_reliability": Source(
+        ("D.8",), {"variable": "variable"}, {"alpha": ("alpha", {})}, where={"outputs": "non-empty"}
+    ),
+    "people_judges": Source(
+        ("D.7",), _OF_PEOPLE, {name: (name, {}) for name in ("five_way", "binary")}, where={"outputs": "all"}
+    ),
+    "people_relevance": Source(
+        ("D.6", "table6"),
+        {"encoder": "encoder", "annotator": "annotator", "outputs": "outputs"},
+        {"spearman": ("spearman", {})},
+    ),
+    "people_rates": Source(
+        ("D.9", "table5"),
+        {"mode": "mode", "rater": "annotator"},
+        {space: ("eir", {"space": space}) for space in BY_SPACE},
+    ),
+}
+"""Tables of people's labels, which an annotation has and no run."""

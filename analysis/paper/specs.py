@@ -84,6 +84,8 @@ SPECS: Mapping[str, Mapping[str, Spec]] = {
             (
                 Column("Acc.", "accuracy"),
                 Column("first slot", "first_slot"),
+                Column("Acc., orders", "accuracy_seeds"),
+                Column("first slot, orders", "first_slot_seeds"),
                 Column("no answer", "n_unparsed"),
                 Column("gap", "gap"),
                 Column("flips to first", "flips_first"),
@@ -99,6 +101,19 @@ SPECS: Mapping[str, Mapping[str, Spec]] = {
             ("model", "judge", "mode", "space"),
             (Column("explicit reasoning", "eir"), Column("paraphrase only", "paraphrase_only")),
             pooled=True,
+        ),
+        "D.5": Spec(("model", "outputs"), (Column("five-way", "five_way"), Column("binary", "binary"))),
+        "D.6": Spec(("encoder", "annotator"), (Column("Spearman", "spearman", {"outputs": "all"}),)),
+        "D.7": Spec(("judge", "annotator"), (Column("five-way", "five_way"), Column("binary", "binary"))),
+        "D.8": Spec(("variable",), (Column("alpha", "alpha"),)),
+        "D.9": Spec(("annotator", "mode"), tuple(Column(space, "eir", {"space": space}) for space in _SPACES)),
+        "table5": Spec(("annotator", "mode"), tuple(Column(space, "eir", {"space": space}) for space in _SPACES)),
+        "table6": Spec(
+            ("encoder", "annotator"),
+            (
+                Column("all outputs", "spearman", {"outputs": "all"}),
+                Column("non-empty", "spearman", {"outputs": "non-empty"}),
+            ),
         ),
         "E.1": Spec(("model",), (Column("copy", "copy_rate"), Column("answer first", "answer_first_rate"))),
         "H.1": Spec(("mode", "dataset", "model"), _LEVELS),
@@ -137,4 +152,21 @@ SPECS: Mapping[str, Mapping[str, Spec]] = {
         ),
     },
 }
-"""Study -> catalogue id -> layout. Tables of people's labels (D.6 to D.9, 5, 6) need an annotation, which runs lack."""
+"""Study -> catalogue id -> layout."""
+OF_PEOPLE = ("table5", "table6", "D.6", "D.7", "D.8", "D.9")
+"""Tables of people's labels, which an annotation has and no run."""
+NO_FIGURES: Mapping[str, str] = {
+    "table1": "a text, docs/judges.md has it",
+    "table2": "the modes, conf/mode has them",
+    "table3": "names of models",
+    "B.1": "sizes of data sets, docs/datasets.md has them",
+    "B.2": "settings, docs/served_models.md and conf/model have them",
+    "C.1": "which result needs which runs",
+    "figure2": "a scheme",
+    "figure3": "a scheme",
+    "F.1": "texts, inertia.cases.md shows ours",
+    "F.2": "texts, inertia.cases.md shows ours",
+    "figureE.1": "the comprehension check, whose own table a run prints",
+    "text": "sizes of samples",
+}
+"""Entries of the inertia study that no layout or figure of ours is for -> why."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.paper.ours import Ours, Run
-from analysis.paper.specs import SPECS, Column, Spec
+from analysis.paper.specs import NO_FIGURES, SPECS, Column, Spec
 from analysis.reference.blocks import KEYS, Published, measures
 from analysis.reference.catalogue import catalogue
 from analysis.reference.load import figures
@@ -23,7 +23,7 @@ _CONDITIONS = ("direct", "let_me_think", "lets_think", "lets_solve", "lets_reaso
 _VARIANTS = ("identity", "shuffle", "numeric")
 _SCALE = {"percent": 100.0, "points": 100.0}
 """Ours are shares; the published ones are as printed."""
-_STUDYS = frozenset(("qwen3_embedding_4b", "gpt_5_5"))
+_STUDYS = frozenset(("qwen3_embedding_4b", "gpt_5_5", "gpt_5_5 and claude_opus"))
 """The study's main encoder and judge."""
 _UNITS = {"percent": 1, "points": 1, "cosine": 3, "rank": 0, "count": 0}
 """Decimals of ours, by unit."""
@@ -98,7 +98,8 @@ def paper_table(study: str, table: str, runs: Sequence[Run]) -> PaperTable:
     if table not in entries:
         raise DataError(f"the {study} study has no {table!r}{nearest(table, entries)}")
     if table not in SPECS[study]:
-        raise DataError(f"{study}.{table} has no table of figures here ({entries[table].needs})")
+        why = NO_FIGURES.get(table, "") if study == "inertia" else ""
+        raise DataError(f"{study}.{table} has no table of figures here: {why or entries[table].needs}")
     spec, entry = SPECS[study][table], entries[table]
     ours = [one for run in runs for one in run.figures if one.study == study and one.table == table]
     published = [one for one in figures(study) if one.table == table]

@@ -184,7 +184,7 @@ def test_the_command_writes_tables_figures_and_cases(
         (["prefix", "runs=nowhere*"], "no folder of a run matches"),
         (["prefix.table9", "runs={native}"], "has no 'table9'"),
         (["prefixes", "runs={native}"], "did you mean 'prefix'"),
-        (["inertia.D.6", "runs={native}"], "has no table of figures here"),
+        (["inertia.B.1", "runs={native}"], "has no table of figures here"),
         (["inertia.figure3", "runs={native}"], "nothing that runs can be drawn as"),
     ],
 )
