@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.report.collect import Collected
 from analysis.report.encode import FIELDS, columns, escaped
+from analysis.report.pairs import MOST, compared_pairs
 from analysis.report.shapes import Plain, RunData
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -76,6 +77,8 @@ def data(found: Collected, title: str = "") -> Plain:
         "fields": {name: form for name, form in FIELDS.items() if name in rows.columns},
         "n": len(rows),
         "runs": [_run(run) for run in runs],
+        "pairs": compared_pairs(runs),
+        "mostPairs": MOST,
         "columns": columns(rows),
         "items": items,
         "itemOf": [[run, dataset, item, place] for (run, dataset, item), place in places.items()],

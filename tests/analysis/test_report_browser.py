@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from analysis.compare import compare_runs
 from analysis.report.__main__ import main
 from tests.analysis.browser import Visit, chromium
 from tests.analysis.report_runs import RTL, TEXTS, native_folder, probe_folder, response_folder
 
-VIEWS = ("#view=overview", "#view=conditions", "#view=plots", "#view=items", "#item=made_up|q003", "#view=compare")
+VIEWS = ("#view=overview", "#view=conditions", "#view=plots", "#view=plots&run=*", "#view=items", "#item=made_up|q003")
+VIEWS += ("#view=compare",)
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +210,34 @@ def test_compare_two_runs(visit: Callable[..., Visit]) -> None:
     assert "16 (100.0 %) of 16 pairs flip" in opened.page.locator("main").inner_text()
     opened.page.get_by_label("Show").select_option("4")
     assert opened.page.locator(".v-body .v-row").count() == 0
+    assert opened.complaints == []
+
+
+def test_differences_with_intervals_are_those_of_the_command(visit: Callable[..., Visit], report: Path) -> None:
+    opened = visit("#view=compare&a.run=second&b.run=first")
+    part = opened.page.get_by_role("region", name="All figures that both runs have")
+    assert "A is first, B is second; differences are B minus A" in part.inner_text()
+    rows = part.locator("tbody tr").all_inner_texts()
+    (row,) = [one for one in rows if one.split()[:2] == ["accuracy", "direct"]]
+    found = compare_runs(report.parent / "first", report.parent / "second").compared
+    (own,) = [one for one in found if (one.figure, one.place) == ("accuracy", "direct")]
+    assert own.difference.value == -2 / 16
+    told = [100 * one for one in (own.difference.value, own.difference.low, own.difference.high)]
+    assert "{:+.1f} [{:+.1f}, {:+.1f}]".format(*told) in " ".join(row.split())
+    opened.page.get_by_role("group", name="Second").get_by_label("Run").select_option("responses")
+    assert "no figure with common items" in opened.page.locator("main").inner_text()
+    assert opened.complaints == []
+
+
+def test_runs_side_by_side(visit: Callable[..., Visit]) -> None:
+    opened = visit("#view=plots&run=*")
+    assert opened.page.get_by_label("Run").input_value() == "*"
+    text = opened.page.locator("main").inner_text()
+    assert "direct \u00b7 first" in text
+    assert "direct \u00b7 second" in text
+    assert "by layer (lens): direct" in text
+    figure = opened.page.locator("figure").filter(has_text="by layer (lens): direct").first
+    assert figure.locator(".legend li").all_inner_texts() == ["first", "second"]
     assert opened.complaints == []
 
 

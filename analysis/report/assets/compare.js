@@ -75,7 +75,24 @@ function compare(state) {
     all.length ? comparison(all, counts, first, second, presentation) : h("p", { class: "nothing" }, "The two sides share no item and presentation."),
     all.length ? h("div", { class: "fields" }, choice("Show", [["", `all ${all.length.toLocaleString("en")} pairs`], ...KINDS.map((name, kind) => [String(kind), `${name} (${counts[kind]})`])], chosen, (kind) => go({ kind }))) : null,
     shown.length ? pairTable(shown) : null,
+    first.run === second.run ? null : figuresOfBoth(first.run, second.run),
   ];
+}
+
+/** Every figure that two runs have, with intervals, and what differs between them: computed when the page was made. */
+function figuresOfBoth(first, second) {
+  const pair = DATA.pairs.find((one) => [one.a, one.b].includes(first) && [one.a, one.b].includes(second));
+  const heading = fresh("both");
+  if (!pair) {
+    const left = DATA.runs.length * (DATA.runs.length - 1) / 2 > DATA.mostPairs;
+    return h("p", { class: "nothing" }, left
+      ? `No differences with intervals here: the page holds those of its first ${DATA.mostPairs} pairs of runs. python -m analysis.compare gives them.`
+      : "The two runs have no figure with common items, so there are no differences with intervals.");
+  }
+  return h("section", { "aria-labelledby": heading },
+    h("h2", { id: heading }, "All figures that both runs have"),
+    h("p", { class: "small" }, "A is ", h("strong", {}, inline(pair.a)), ", B is ", h("strong", {}, inline(pair.b)), "; differences are B minus A, paired by item, whichever run was chosen first above."),
+    pair.sheets.map(sheetNode));
 }
 
 function sidePicker(letter, side, go) {
@@ -100,7 +117,7 @@ function comparison(all, counts, first, second, presentation) {
       return count ? part : null;
     })),
     h("ul", { class: "legend" }, counts.map((count, kind) => h("li", {}, h("span", { class: `swatch kind-${kind}`, "aria-hidden": "true" }), ` ${KINDS[kind]}: ${share(count)}`))),
-    h("p", { class: "small" }, `Pairs have item and presentation in common${presentation === "all" ? "" : ` (${visible(presentation)})`}; the first side has ${first.rows.length.toLocaleString("en")} rows in all, the second ${second.rows.length.toLocaleString("en")}. These are counts; intervals are in the tables.`));
+    h("p", { class: "small" }, `Pairs have item and presentation in common${presentation === "all" ? "" : ` (${visible(presentation)})`}; the first side has ${first.rows.length.toLocaleString("en")} rows in all, the second ${second.rows.length.toLocaleString("en")}. These are counts; differences with intervals are at the end of this page.`));
 }
 
 function pairTable(shown) {

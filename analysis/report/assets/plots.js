@@ -1,13 +1,51 @@
-// Third view: the plots of each run.
+// Third view: the plots of each run, and of several runs side by side.
+
+const TOGETHER = "*";
 
 function plots(state) {
+  const shared = sharedCharts();
+  const whole = state.get("run") === TOGETHER && shared.length > 0;
   const run = RUNS.get(state.get("run")) ?? DATA.runs.find((one) => one.charts.length) ?? DATA.runs[0];
+  const charts = whole ? shared : run.charts;
+  const named = DATA.runs.map((one) => [one.name, one.name]);
   return [
     h("h1", { tabindex: "-1" }, "Plots"),
     h("div", { class: "fields" },
-      choice("Run", DATA.runs.map((one) => [one.name, one.name]), run.name, (name) => navigate({ view: "plots", run: name }))),
-    run.charts.length ? run.charts.map((chart) => figureNode(chart, run.conditions)) : h("p", {}, "This run has nothing to plot."),
+      choice("Run", shared.length ? [[TOGETHER, "all runs, side by side"], ...named] : named, whole ? TOGETHER : run.name, (name) => navigate({ view: "plots", run: name }))),
+    whole ? h("p", { class: "small" }, "Plots that several runs have, on common axes. Whether a difference between runs is more than chance, Compare says: intervals here are of each run alone.") : null,
+    charts.length ? charts.map((chart) => figureNode(chart, run.conditions)) : h("p", {}, "This run has nothing to plot."),
   ];
+}
+
+/** The plots that two runs or more have, each with all of them in it. */
+function sharedCharts() {
+  const found = new Map();
+  for (const run of DATA.runs) {
+    for (const chart of run.charts) {
+      // What must agree for one pair of axes: marks of a band, states, slots.
+      const axes = { lines: chart.ticks, dots: chart.series, bars: chart.categories }[chart.kind];
+      if (!["lines", "dots", "bars"].includes(chart.kind)) continue;
+      const key = JSON.stringify([chart.kind, chart.name, chart.format, axes ?? null]);
+      if (!found.has(key)) found.set(key, []);
+      found.get(key).push({ run: run.name, chart });
+    }
+  }
+  return [...found.values()].filter((parts) => parts.length > 1).flatMap(joinedCharts);
+}
+
+function joinedCharts(parts) {
+  const [{ chart }] = parts;
+  const called = (name, run) => `${name} \u00b7 ${run}`;
+  if (chart.kind === "dots") {
+    const groups = [...new Set(parts.flatMap((part) => part.chart.groups))];
+    const own = groups.flatMap((group) => parts.filter((part) => part.chart.groups.includes(group)).map((part) => [called(group, part.run), part.chart.values[part.chart.groups.indexOf(group)]]));
+    return [{ ...chart, groups: own.map(([name]) => name), values: own.map(([, values]) => values) }];
+  }
+  const names = [...new Set(parts.flatMap((part) => part.chart.series.map((one) => one.name)))];
+  const ofRuns = (name, call) => parts.flatMap((part) => part.chart.series.filter((one) => one.name === name).map((one) => ({ ...one, name: call(name, part.run) })));
+  // Lines cross: a plot for each of them, with a line for each run.
+  if (chart.kind === "lines") return names.map((name) => ({ ...chart, title: `${chart.title}: ${name}`, series: ofRuns(name, (_, run) => run) }));
+  return [{ ...chart, series: names.flatMap((name) => ofRuns(name, called)) }];
 }
 
 function figureNode(chart, conditions) {
