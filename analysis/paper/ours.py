@@ -6,6 +6,7 @@ of; which cells are then there follows from the runs, whatever their models are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from analysis.reference.blocks import KEYS
 from thinkgap.errors import StoreError
 from thinkgap.frames.columns import PARTS
 from thinkgap.frames.folders import check_run, names_of, refuse_mixed_models
+from thinkgap.metrics import Estimate
 from thinkgap.nothinking.run_sheets import nothinking_sheets
 from thinkgap.nothinking.store import RESPONSES_FILE, read_responses
 from thinkgap.readouts.report import report_of_run
@@ -37,6 +39,10 @@ class Run:
     departures: tuple[str, ...] = field(default_factory=tuple)
 
 
+_SETTINGS = ("B.1", "B.2")
+"""Tables that are no measurements."""
+
+
 def read_run(folder: Path) -> Run:
     """All figures of a run under the keys of the studies.
 
@@ -46,6 +52,7 @@ def read_run(folder: Path) -> Run:
     manifest = check_run(folder)
     if (folder / RESPONSES_FILE).exists():
         figures = [*of_sheets(_with_areas(folder), NOTHINKING, "inertia", folder, _of_responses(folder))]
+        figures += _of_settings(folder, manifest)
     elif (folder / PARTS["predictions"].file).exists():
         figures = [*_of_probes(folder, manifest)]
     elif (manifest.get("config", {}).get("probe") or {}).get("kind") == "lm_head_lora":
@@ -128,6 +135,25 @@ def _of_manifest(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {"model": str(model), "dataset": str(dataset)}
 
 
+def _of_settings(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Ours]:
+    """Sizes of the data sets that a run asked, and how it decoded; a run over stored responses knows neither."""
+    config = manifest.get("config", {})
+    settings = config.get("datasets") or {config.get("dataset", {}).get("name"): config.get("dataset", {})}
+    for name, told in manifest.get("datasets", {}).items() if isinstance(manifest.get("datasets"), Mapping) else ():
+        keys = {"dataset": name, "split": str(settings.get(name, {}).get("split") or "")}
+        yield _exactly("B.1", keys, "items", told["items"], folder)
+    asked = config.get("evaluation", {}).get("generation", {})
+    if manifest.get("decoding") and config.get("responses") is None:
+        keys = {"model": str(config.get("model", {}).get("name", ""))}
+        yield _exactly("B.2", keys, "max_tokens", asked.get("max_new_tokens", 0), folder)
+        # Local models and vLLM take the most probable token; a server is asked for the same, if its profile sends it.
+        yield _exactly("B.2", keys, "temperature", 0.0, folder)
+
+
+def _exactly(table: str, keys: Mapping[str, str], measure: str, value: float, folder: Path) -> Ours:
+    return Ours(table, "inertia", keys, measure, Estimate(float(value), math.nan, math.nan, 0), str(folder))
+
+
 def _of_responses(folder: Path) -> dict[str, str]:
     """The model of a no-thinking run, for tables over all its models; "" where it has several."""
     models = set(read_responses(folder / RESPONSES_FILE).column("model").to_pylist())
@@ -143,7 +169,8 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     runs = [read_run(folder) for folder in folders]
     refuse_mixed_models(dict(zip(names_of(folders), (dict(run.manifest) for run in runs), strict=True)))
     seen: dict[tuple[str, str, str, Key], str] = {}
-    for one in (one for run in runs for one in run.figures):
+    # Runs of one model or one data set have settings in common; notes name what they differ in.
+    for one in (one for run in runs for one in run.figures if one.table not in _SETTINGS):
         key = (one.study, one.table, one.measure, tuple(sorted(one.keys.items())))
         other = seen.setdefault(key, one.run)
         if other != one.run:

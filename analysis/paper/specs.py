@@ -94,6 +94,8 @@ SPECS: Mapping[str, Mapping[str, Spec]] = {
     },
     "inertia": {
         "table4": Spec(("model", "mode", "area"), _LEVELS),
+        "B.1": Spec(("dataset", "split"), (Column("items", "items"),)),
+        "B.2": Spec(("model",), (Column("temperature", "temperature"), Column("max. new tokens", "max_tokens"))),
         "D.1": Spec(("model", "encoder"), _by_mode_and_space("qrel"), pooled=True),
         "D.2": Spec(("model", "encoder"), _by_mode_and_space("qrel"), pooled=True),
         "D.3": Spec(("model", "judge"), _by_mode_and_space("eir"), pooled=True),
@@ -159,8 +161,6 @@ NO_FIGURES: Mapping[str, str] = {
     "table1": "a text, docs/judges.md has it",
     "table2": "the modes, conf/mode has them",
     "table3": "names of models",
-    "B.1": "sizes of data sets, docs/datasets.md has them",
-    "B.2": "settings, docs/served_models.md and conf/model have them",
     "C.1": "which result needs which runs",
     "figure2": "a scheme",
     "figure3": "a scheme",

@@ -140,7 +140,7 @@ def _lines(spec: Spec, ours: Sequence[Ours], published: Sequence[Published]) -> 
         sizes = [cell.ours.n for cell in cells if cell.ours is not None]
         folders = tuple(sorted({one.run for one in own}))
         judges = tuple(sorted({name for one in own for name in _measured_by(one)}))
-        yield Line(row, tuple(cells), sizes[0] if sizes else None, folders, judges)
+        yield Line(row, tuple(cells), (sizes[0] or None) if sizes else None, folders, judges)
 
 
 def _row(spec: Spec, keys: Mapping[str, str]) -> tuple[str, ...]:

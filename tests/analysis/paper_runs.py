@@ -54,6 +54,8 @@ def no_thinking_run(folder: Path, says: Says, asked: VariantsConfig, dataset: st
         folder,
         {
             "modes": ["strict"],
+            "datasets": {dataset: {"items": n}},
+            "decoding": {"method": "shared"},
             "config": {
                 "model": {"name": "m"},
                 "dataset": {"name": dataset, "limit": None},

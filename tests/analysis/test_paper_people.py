@@ -92,6 +92,13 @@ def test_agreement_of_two_judges(run: Path) -> None:
     assert any("gpt_5_5 and rules" in note or "rules and gpt_5_5" in note for note in table.notes)
 
 
+def test_sizes_and_decoding_are_the_runs_own(run: Path) -> None:
+    runs = read_runs([run])
+    items = [line for line in paper_table("inertia", "B.1", runs).lines if line.runs]
+    assert [(line.keys[0], line.cells[0].ours and line.cells[0].ours.value) for line in items] == [("mmlu", N)]
+    assert value(paper_table("inertia", "B.2", runs), ("m",), "max. new tokens") == 64
+
+
 def test_encoders_on_a_balanced_sample(run: Path) -> None:
     table = paper_table("inertia", "D.2", read_runs([run]))
     own, halved = (value(table, ("m", name), "M5 mcq") for name in ("minilm", "bge_base"))

@@ -184,7 +184,7 @@ def test_the_command_writes_tables_figures_and_cases(
         (["prefix", "runs=nowhere*"], "no folder of a run matches"),
         (["prefix.table9", "runs={native}"], "has no 'table9'"),
         (["prefixes", "runs={native}"], "did you mean 'prefix'"),
-        (["inertia.B.1", "runs={native}"], "has no table of figures here"),
+        (["inertia.C.1", "runs={native}"], "no table of figures here: which result needs"),
         (["inertia.figure3", "runs={native}"], "nothing that runs can be drawn as"),
     ],
 )
