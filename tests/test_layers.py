@@ -37,6 +37,7 @@ LAYERS = (
     "thinkgap.backends.served",
     "thinkgap.judging",
     "thinkgap.evaluation",
+    "thinkgap.verify",
     "thinkgap.demo",
     "thinkgap.responses.__main__",
     "thinkgap.config_page",

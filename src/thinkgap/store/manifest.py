@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -60,7 +61,8 @@ def collect_manifest(
         finished: End of the run; None while it is going.
 
     Returns:
-        `started`, `finished` (ISO 8601, UTC), `python`, `platform`, `libraries`, `code`, and the fields of `facts`.
+        `started`, `finished` (ISO 8601, UTC), `python`, `platform`, `libraries`, `lock`, `code`, and the fields of
+        `facts`.
 
     Raises:
         ValueError: A time without a zone, or a field of `facts` with one of the names above.
@@ -71,6 +73,7 @@ def collect_manifest(
         "python": platform.python_version(),
         "platform": platform.platform(),
         "libraries": library_versions(),
+        "lock": installed(),
         "code": code_state(),
     }
     clash = sorted(manifest.keys() & facts.keys())
@@ -134,6 +137,16 @@ def library_versions() -> dict[str, str | None]:
 def versions_of(*names: str) -> dict[str, str | None]:
     """Installed version of each distribution; None for one that is not installed."""
     return {name: _version(name) for name in names}
+
+
+def installed() -> dict[str, str]:
+    """Every installed distribution with its version, by normalised name: enough to build the environment again."""
+    found = {
+        re.sub(r"[-_.]+", "-", name).lower(): one.version
+        for one in metadata.distributions()
+        if (name := one.metadata["Name"])
+    }
+    return dict(sorted(found.items()))
 
 
 def _version(name: str) -> str | None:
