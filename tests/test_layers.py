@@ -38,6 +38,7 @@ LAYERS = (
     "thinkgap.judging",
     "thinkgap.evaluation",
     "thinkgap.verify",
+    "thinkgap.planning",
     "thinkgap.demo",
     "thinkgap.responses.__main__",
     "thinkgap.config_page",

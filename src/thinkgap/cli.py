@@ -26,6 +26,8 @@ Config = TypeVar("Config")
 CONF = Path(__file__).resolve().parents[2] / "conf"
 _PATH_GROUPS = {"model": "local", "dataset": "jsonl", "encoder": "local"}
 _PATH_SUFFIXES = {".gguf", ".json", ".jsonl", ".parquet"}
+_SHORT = {"estimate": "evaluation.estimate"}
+"""Settings that a short name stands for."""
 _NULLABLE = {"mode", "experiment"}
 _NOT_SETTINGS = {"experiment", "local"}
 """Groups that set others and have no settings of their own."""
@@ -62,6 +64,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
                                          "-c", "--package", "-p", "--info", "-i"}  # fmt: skip
             continue
         key, _, value = argument.partition("=")
+        key = _SHORT.get(key, key)
         prepared += _prepared(key, value, schema, conf)
     for group in ("model", "encoder"):
         if f"{group}=local" in prepared and not any(one.startswith(f"{group}.path=") for one in prepared):

@@ -598,6 +598,22 @@ class JudgeConfig:
 
 
 @dataclass
+class EstimateConfig:
+    """What `evaluation.estimate` supposes of a local model's run."""
+
+    device: str = "here"
+    """`here` (this machine's CPU, measured), `h200`, `h100`, `a100_80`, `a100_40`, `l40s` or `rtx4090`."""
+    devices: int = 1
+    """Devices that share the items."""
+    price: Optional[float] = None
+    """Money per hour of one device; null is a rough one."""
+    items: int = 100
+    """Items whose prompts are built and counted."""
+    new_tokens: Optional[int] = None
+    """Mean length of a reply in tokens; null supposes that every reply runs to its limit."""
+
+
+@dataclass
 class EvaluationConfig:
     """What is measured."""
 
@@ -641,7 +657,10 @@ class EvaluationConfig:
     comprehension: ComprehensionConfig = field(default_factory=ComprehensionConfig)
     """Whether the model understands the instruction that it is given."""
     estimate: bool = False
-    """Whether to print how many calls and tokens a served model would take, and stop (`no_thinking`)."""
+    """Whether to print what the run would take, and stop: calls and tokens of a served model or judge, or tokens, time,
+    memory and storage of a local one. `estimate=true` is short for it."""
+    estimating: EstimateConfig = field(default_factory=EstimateConfig)
+    """What a local model is estimated for."""
     reuse: bool = True
     """Whether to take what an earlier run computed of the same prompts with the same model, and keep what this one
     computes."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from thinkgap.errors import ConfigError
 from thinkgap.parallel import ALONE, World
-from thinkgap.schema import EvaluateConfig, EvaluationKind
+from thinkgap.schema import BackendKind, EvaluateConfig, EvaluationKind
 
 
 def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world: World = ALONE) -> None:
@@ -27,6 +27,12 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
         if world.is_first:
             show_prompts(cfg)
         return
+    if cfg.evaluation.estimate and cfg.responses is None and cfg.model.backend is not BackendKind.api:
+        from thinkgap.planning.estimate import print_estimate
+
+        if world.is_first:
+            print_estimate(cfg)
+        return
     if cfg.evaluation.kind is EvaluationKind.no_thinking:
         from thinkgap.evaluation.no_thinking import run_no_thinking
 
@@ -38,10 +44,6 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
         raise ConfigError(
             "several data sets in one run, and responses=FILE, are for evaluation=no_thinking; for others "
             "sweep with -m dataset=a,b"
-        )
-    if cfg.evaluation.estimate:
-        raise ConfigError(
-            "evaluation.estimate counts the calls of evaluation=no_thinking: leave it out, or choose that"
         )
     from thinkgap.evaluation.native import run_native
 
