@@ -28,7 +28,7 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
             show_prompts(cfg)
         return
     if cfg.evaluation.estimate and cfg.responses is None and cfg.model.backend is not BackendKind.api:
-        from thinkgap.planning.estimate import print_estimate
+        from thinkgap.evaluation.estimate import print_estimate
 
         if world.is_first:
             print_estimate(cfg)

@@ -178,8 +178,8 @@ def estimate_sheet(cfg: EvaluateConfig, planned: Planned) -> Sheet:
     )
     notes = (
         f"Prompts are counted on {planned.sampled:,} of {planned.items:,} items. Loading the model is not counted.",
-        f"{device.name}: {100 * device.scoring:.0f} % of its best rate for prompts, {100 * device.decoding:.0f} % of its "
-        "memory's for replies; docs/scaling.md has the formulas and their measured error.",
+        f"{device.name}: {100 * device.scoring:.0f} % of its best rate for prompts, {100 * device.decoding:.0f} % of "
+        "its memory's for replies; docs/scaling.md has the formulas and their measured error.",
         *planned.notes,
     )
     columns = (Column("what", "what", "text"), Column("value", "value", "text"))
