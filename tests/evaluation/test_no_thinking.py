@@ -379,7 +379,6 @@ def test_what_cannot_be_asked_is_refused(
     [
         (["responses=some.jsonl"], "are for evaluation=no_thinking"),
         (["+dataset@datasets.boolq=boolq"], "are for evaluation=no_thinking"),
-        (["evaluation.estimate=true"], "counts the calls of evaluation=no_thinking"),
     ],
 )
 def test_other_evaluations_refuse_what_is_not_theirs(tmp_path: Path, overrides: list[str], message: str) -> None:

@@ -27,24 +27,25 @@ def evaluate(cfg: EvaluateConfig, folder: Path, group: str | None = None, world:
         if world.is_first:
             show_prompts(cfg)
         return
-    if cfg.evaluation.estimate and cfg.responses is None and cfg.model.backend is not BackendKind.api:
-        from thinkgap.evaluation.estimate import print_estimate
-
-        if world.is_first:
-            print_estimate(cfg)
-        return
-    if cfg.evaluation.kind is EvaluationKind.no_thinking:
+    local = cfg.responses is None and cfg.model.backend is not BackendKind.api
+    if cfg.evaluation.kind is EvaluationKind.no_thinking and not (cfg.evaluation.estimate and local):
         from thinkgap.evaluation.no_thinking import run_no_thinking
 
         if world.size > 1:
             raise ConfigError("evaluation=no_thinking runs in one process: set trainer.devices=1, without torchrun")
         run_no_thinking(cfg, folder, group)
         return
-    if cfg.datasets or cfg.responses is not None:
+    if cfg.evaluation.kind is not EvaluationKind.no_thinking and (cfg.datasets or cfg.responses is not None):
         raise ConfigError(
             "several data sets in one run, and responses=FILE, are for evaluation=no_thinking; for others "
             "sweep with -m dataset=a,b"
         )
+    if cfg.evaluation.estimate:
+        from thinkgap.evaluation.estimate import print_estimate
+
+        if world.is_first:
+            print_estimate(cfg)
+        return
     from thinkgap.evaluation.native import run_native
 
     run_native(cfg, folder, group, world=world)
