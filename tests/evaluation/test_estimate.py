@@ -66,7 +66,19 @@ def test_sizes_are_those_of_the_loaded_model(tiny_model: Callable[[str], Path], 
 
 
 SHAPE = Shape(total=1000, active=600, head=100, vision=50, n_layers=2, width=8, attention=8, cached=16, vocabulary=20)
-DEVICE = Device("d", 1e6, 1e6, 1e5, 3.6, scoring=0.5, decoding=0.5, host_seconds=0.01, bytes_per_weight=2)
+DEVICE = Device(
+    "d",
+    1e6,
+    1e6,
+    1e5,
+    3.6,
+    scoring=0.5,
+    decoding=0.5,
+    stepping=0.25,
+    host_seconds=0.01,
+    layer_seconds=0.001,
+    bytes_per_weight=2,
+)
 
 
 def test_the_cost_of_scoring_by_hand() -> None:
@@ -75,7 +87,7 @@ def test_the_cost_of_scoring_by_hand() -> None:
     # 2 per weight and token, attention 4 per layer and query width, the head once a prompt, the tower once a patch.
     flops = 2 * 600 * 100 + 4 * 8 * 2 * 900 + 2 * 100 * 10 + 2 * 50 * 8
     assert cost.flops == flops
-    assert cost.seconds == pytest.approx(flops / 0.5e6 + 10 * 0.01)
+    assert cost.seconds == pytest.approx(flops / 0.5e6 + 10 * 0.01 + 3 * 2 * 0.001)
     assert cost.stored == 10 * (120 + 3 * 8 * 4)
     plain = scoring_cost(SHAPE, work, DEVICE, shared=False, batch_tokens=40)
     assert plain.flops - flops == 2 * 600 * 300 + 4 * 8 * 2 * 8100
@@ -89,7 +101,7 @@ def test_the_cost_of_replies_by_hand() -> None:
     cost = writing_cost(SHAPE, work, DEVICE, new_tokens=20, batch_size=5)
     # 40 steps of 5 replies; a step reads 700 weights and 5 caches of 50 tokens, 2 bytes each, at 0.5e5 bytes a second.
     moved = 2 * 700 + 2 * 5 * 16 * (40 + 10)
-    assert cost.seconds - read.seconds == pytest.approx(40 * max(moved / 0.5e5, 2 * 700 * 5 / 0.5e6))
+    assert cost.seconds - read.seconds == pytest.approx(40 * max(moved / 0.5e5, 2 * 700 * 5 / 0.25e6, 0.002))
     assert cost.memory == 2 * 1000 + 2 * 5 * 16 * 70
     assert cost.stored == 10 * (60 + 3 * 20)
 

@@ -65,6 +65,7 @@ def scoring_cost(
     flops = 2.0 * shape.active * tokens + 4.0 * shape.attention * shape.n_layers * seen
     flops += 2.0 * shape.head * (work.prompts + lens_prompts * (shape.n_layers - 1)) + 2.0 * shape.vision * work.patches
     seconds = flops / (device.flops * device.scoring) + work.prompts * device.host_seconds
+    seconds += math.ceil(tokens / batch_tokens) * shape.n_layers * device.layer_seconds
     reads = min(work.prompts, math.ceil(batch_tokens / max(1.0, work.tokens / max(1.0, work.prompts))))
     held = shape.total * device.bytes_per_weight
     held += batch_tokens * _ACTIVATIONS * shape.width * device.bytes_per_weight + 3 * reads * shape.vocabulary * 4
@@ -76,7 +77,8 @@ def scoring_cost(
 def writing_cost(shape: Shape, work: Work, device: Device, *, new_tokens: float, batch_size: int) -> Cost:
     """Writing a reply after every prompt, its prefix computed once for the prompts of an item.
 
-    A step of a batch reads all weights and every cache of it once, or computes its tokens, whichever takes longer.
+    A step of a batch reads all weights and every cache of it once, computes its tokens, and starts every layer; it
+    takes as long as the slowest of the three.
 
     Args:
         shape: of the model.
@@ -92,7 +94,8 @@ def writing_cost(shape: Shape, work: Work, device: Device, *, new_tokens: float,
     moved += size * shape.cached * context * device.bytes_per_weight
     step = max(
         moved / (device.bandwidth * device.decoding),
-        2.0 * (shape.active + shape.head) * size / (device.flops * device.scoring),
+        2.0 * (shape.active + shape.head) * size / (device.flops * device.stepping),
+        shape.n_layers * device.layer_seconds,
     )
     steps = work.prompts * new_tokens / size
     flops = 2.0 * (shape.active + shape.head) * work.prompts * new_tokens

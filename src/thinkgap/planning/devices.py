@@ -39,8 +39,12 @@ class Device:
     """Share of `flops` that prompts get; prefill in half precision commonly gets 0.3 to 0.6 of what makers state."""
     decoding: float
     """Share of `bandwidth` that one token after the other gets."""
+    stepping: float
+    """Share of `flops` that a step of replies gets, whose products have one row for each reply."""
     host_seconds: float
     """Seconds beside the model for each prompt: tokenising, reading, writing."""
+    layer_seconds: float
+    """Seconds that a layer takes at least, whatever it computes: starting its kernels, and Python."""
     bytes_per_weight: int
     """Of the number type that weights have there by default."""
 
@@ -66,7 +70,7 @@ def device_of(name: str, width: int = 1024, price: float | None = None) -> Devic
         import psutil
 
         memory = float(psutil.virtual_memory().total)
-        return Device(name, memory, flops, bandwidth, price or 0.0, 0.7, 0.7, 0.0015, 4)
+        return Device(name, memory, flops, bandwidth, price or 0.0, 0.7, 0.7, 0.2, 0.0025, 0.0004, 4)
     if name not in _listed():
         raise ConfigError(
             f"evaluation.estimating.device={name}: not known{nearest(name, devices())}; there are "
@@ -81,7 +85,9 @@ def device_of(name: str, width: int = 1024, price: float | None = None) -> Devic
         told["price"] if price is None else price,
         scoring=0.4,
         decoding=0.5,
-        host_seconds=0.0015,
+        stepping=0.2,
+        host_seconds=0.0025,
+        layer_seconds=0.0006,
         bytes_per_weight=2,
     )
 
