@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +26,7 @@ KILLS = int(os.environ.get("THINKGAP_KILLS", "13"))
 LONGEST = 600.0
 """Seconds that one start may take."""
 MODEL = "model=demo_vlm"
-SCORED = (MODEL, "trigger=paper", "dataset.limit=160", "evaluation.permutations=2", "evaluation.capture.enabled=true",
+SCORED = (MODEL, "trigger=paper", "dataset.limit=80", "evaluation.permutations=2", "evaluation.capture.enabled=true",
           "evaluation.lens=true", "evaluation.batch_tokens=256")  # fmt: skip
 GENERATED = (MODEL, "evaluation=generation", "trigger=let_me_think", "dataset.limit=60",
              "evaluation.generation.batch_size=4", "evaluation.generation.max_new_tokens=24")  # fmt: skip
@@ -52,17 +53,36 @@ class Runs:
         assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
         return time.monotonic() - before
 
-    def killed(self, seconds: float, rng: random.Random) -> int:
-        """Start and kill at random moments `KILLS` times, then run to the end; how many kills found it running."""
-        found = 0
-        for _ in range(KILLS):
+    def killed(self, seconds: float, rng: random.Random, files: Sequence[str], wanted: Mapping[str, str]) -> int:
+        """Start and kill at random moments until `KILLS` starts were killed, then run to the end.
+
+        A start that comes to its end before its kill has to end as wanted, and the next one begins from nothing.
+
+        Returns:
+            How often the run came to its end.
+        """
+        kills, ends = 0, 0
+        while kills < KILLS:
+            assert ends <= 4 * KILLS, "nearly every start ends before it is killed"
             command = self.start()
-            time.sleep(rng.uniform(0.05, 1.0) * seconds)
-            found += command.runs
-            command.send_signal(signal.SIGKILL)
-            command.finished()
+            time.sleep(rng.uniform(0.02, 0.9) * seconds)
+            if command.runs:
+                command.send_signal(signal.SIGKILL)
+                command.finished()
+                kills += 1
+                continue
+            assert command.finished().returncode == 0
+            self.ended(files, wanted)
+            ends += 1
         self.whole()
-        return found
+        self.ended(files, wanted)
+        return ends + 1
+
+    def ended(self, files: Sequence[str], wanted: Mapping[str, str]) -> None:
+        """Compare, and leave nothing that the next start could go on from."""
+        assert digests(self.folder, files) == wanted
+        for one in self.home.iterdir():
+            shutil.rmtree(one)
 
 
 def digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
@@ -71,7 +91,7 @@ def digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
         # How far a reply's logits were from those of one pass over it is rounding, which depends on the replies that
         # were written beside it; after a kill those are others.
         frame = pd.read_parquet(folder / "replies.parquet").drop(columns="forced_difference")
-        found["replies.parquet"] = hashlib.sha256(frame.to_json(orient="records").encode()).hexdigest()
+        found["replies.parquet"] = hashlib.sha256(str(frame.to_json(orient="records")).encode()).hexdigest()
     return found
 
 
@@ -111,8 +131,11 @@ def assert_same(kind: str, script: str, arguments: Sequence[str], files: Sequenc
     undisturbed, disturbed = (Runs(script, arguments, folder / name) for name in ("undisturbed", "disturbed"))
     for one in (undisturbed, disturbed):
         one.home.mkdir()
-    seconds = undisturbed.whole()
-    found = disturbed.killed(seconds, rng)
-    print(f"{kind}: {KILLS} kills, {found} of them while it ran; undisturbed {seconds:.1f} s")
-    assert found >= KILLS // 3, "the kills came too late to disturb anything"
-    assert digests(disturbed.folder, files) == digests(undisturbed.folder, files)
+    undisturbed.whole()
+    wanted = digests(undisturbed.folder, files)
+    for one in undisturbed.home.iterdir():
+        shutil.rmtree(one)
+    seconds = undisturbed.whole()  # now the fork server is there
+    assert digests(undisturbed.folder, files) == wanted
+    ends = disturbed.killed(seconds, rng, files, wanted)
+    print(f"{kind}: {KILLS} kills, {ends} runs came to their end, all as the undisturbed one ({seconds:.1f} s)")
