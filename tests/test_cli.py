@@ -12,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from tests.conftest import ROOT
 from tests.test_config import composed_train
 from thinkgap.cli import prepare_arguments
+from thinkgap.cli_launchers import check_launcher
 from thinkgap.errors import ConfigError
 from thinkgap.schema import EvaluateConfig, TrainConfig
 
@@ -149,3 +150,15 @@ def test_paths_with_commas_and_quotes(tmp_path: Path) -> None:
     folder.mkdir()
     shown = str(folder).replace("'", r"\'")
     assert prepared(f"model={folder}") == ["model=local", f"model.path='{shown}'"]
+
+
+@pytest.mark.parametrize("name", ["slurm", "slurm_local", "ray", "joblib"])
+def test_a_launcher_that_is_not_installed_names_its_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    extra = name.partition("_")[0]
+    with pytest.raises(
+        ConfigError, match=rf"hydra/launcher={name} is not installed: pip install 'thinkgap\[{extra}\]'"
+    ):
+        check_launcher(["-m", f"hydra/launcher={name}"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: object())
+    check_launcher(["-m", f"hydra/launcher={name}"])

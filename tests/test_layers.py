@@ -13,6 +13,7 @@ LAYERS = (
     "thinkgap.errors",
     "thinkgap.printable",
     "thinkgap.cli_several",
+    "thinkgap.cli_launchers",
     "thinkgap.cli",
     "thinkgap.types",
     "thinkgap.presentation_names",

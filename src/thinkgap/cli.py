@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from thinkgap.cli_launchers import check_launcher
 from thinkgap.cli_several import SEVERAL, of_experiment, several
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
 from thinkgap.printable import printable
@@ -239,6 +240,7 @@ def rewrite_argv(schema: type) -> None:
     """Apply `prepare_arguments` to this process's arguments; a refusal is printed and ends it with status 2."""
     try:
         check_launch(sys.argv[1:], os.environ)
+        check_launcher(sys.argv[1:])
         sys.argv[1:] = prepare_arguments(sys.argv[1:], schema)
     except ThinkgapError as error:
         sys.stderr.write(f"{error}\n")
