@@ -17,7 +17,8 @@ from thinkgap.metrics.intervals import MISSING
 from thinkgap.readouts.in_short import in_short, mass_text
 from thinkgap.readouts.table import Row, Table
 
-_BAR = re.compile(r"(\\*)\|")
+# From the first backslash of a run only, or a long run would take time quadratic in its length.
+_BAR = re.compile(r"(?<!\\)(\\*)\|")
 _FEW_GROUPS = 30
 """Below this many groups, a note says that the clustered intervals are rough."""
 
