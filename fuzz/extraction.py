@@ -1,4 +1,4 @@
-"""Fuzz target: any reply is read in any space, with a consistent result; the rules judge labels it with its own words."""
+"""Fuzz target: any reply is read in any space; the rules judge labels it and quotes its own words."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from fuzz.driver import fuzz, instrumented
 
 with instrumented():
@@ -20,15 +22,12 @@ def check(data: bytes) -> None:
     arguments = [one for one in data.decode("utf-8", "surrogateescape").split("\n") if one and "\0" not in one]
     try:
         prepared = prepare_arguments(arguments, EvaluateConfig, CONF)
-    except ThinkgapError as error:
-        assert str(error)
+    except ThinkgapError:
         return
     for one in prepared:
         if not one.startswith("-") and "=" in one:
-            try:
+            with contextlib.suppress(HydraException):
                 _PARSER.parse_override(one)
-            except HydraException as error:
-                assert str(error)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fuzz target: a data set's JSONL file becomes items and bad rows, and the good rows stay whatever stands beside them."""
+"""Fuzz target: a data set's JSONL file becomes items and bad rows, and a bad row loses no good one."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from thinkgap.cli_several import SEVERAL, of_experiment, several
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
+from thinkgap.home import expanded
 from thinkgap.printable import printable
 
 Config = TypeVar("Config")
@@ -85,7 +86,7 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
     _check_group(group, schema)
     options = {file.stem for file in (conf / group).glob("*.yaml")}
     whole = value.strip().strip("'\"")
-    values = [whole] if group in _PATH_GROUPS and Path(whole).expanduser().exists() else _split(value)
+    values = [whole] if group in _PATH_GROUPS and expanded(whole).exists() else _split(value)
     if "null" in values and group not in _NULLABLE:
         raise ConfigError(f"{group}=null: one of {', '.join(sorted(options))} is needed")
     unknown = [one for one in values if one not in options and one != "null"]
@@ -128,7 +129,7 @@ def _quoted(value: str) -> str:
 
 
 def _looks_like_path(value: str) -> bool:
-    path = Path(value).expanduser()
+    path = expanded(value)
     return "/" in value or value.startswith(("package:", "~", ".")) or path.exists() or path.suffix in _PATH_SUFFIXES
 
 

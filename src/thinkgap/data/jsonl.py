@@ -126,7 +126,7 @@ def _images(row: Row) -> tuple[ImageRef, ...]:
     values = several if several is not None else [] if one is None else [one]
     if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
         raise RowError("an image is the path of a file or a data URI; 'images' is a list of these")
-    return tuple(image_ref(value, row.folder) for value in values)
+    return tuple(image_ref(value, row.folder, root=row.image_root) for value in values)
 
 
 def _meta(row: Row) -> tuple[dict[str, str], list[str]]:

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,9 @@ def open_source(cfg: DatasetConfig, adapter: Adapter) -> Source:
     if looks_local(cfg.path):
         files, n_configs = _local_files(cfg, adapter)
         record["files"] = [{"path": str(file), "sha256": _sha256(file)} for file in files]
-        return Source(_file_rows(files, adapter), record, n_configs)
+        root = Path(cfg.image_root).expanduser() if cfg.image_root is not None else None
+        rows = _file_rows(files, adapter)
+        return Source(rows if root is None else (replace(row, image_root=root) for row in rows), record, n_configs)
     return _hub_source(cfg, adapter, record)
 
 
