@@ -168,8 +168,18 @@ def _dataset_rows(dataset: datasets.Dataset, adapter: Adapter, folder: Path | No
             single[column] = dataset.select_columns([column])
         return single[column][index][column]
 
-    for index, values in enumerate(dataset):
-        yield Row(dict(values), folder, partial(cell, index))
+    done = 0
+    try:
+        for index, values in enumerate(dataset):
+            yield Row(dict(values), folder, partial(cell, index))
+            done += 1
+    except UnicodeDecodeError:  # Parquet does not check texts; one that is no UTF-8 costs its row and no other
+        for index in range(done, len(dataset)):
+            try:
+                row = Row(dict(dataset[index]), folder, partial(cell, index))
+            except UnicodeDecodeError as error:
+                row = Row({}, folder, problem=f"row {index} holds a text that is not UTF-8: {error.reason}")
+            yield row
 
 
 @contextmanager
