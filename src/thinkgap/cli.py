@@ -18,9 +18,11 @@ from typing import Any, TypeVar
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from thinkgap.cli_mappings import spelled
 from thinkgap.cli_several import SEVERAL, of_experiment, several
+from thinkgap.cli_targets import check_targets
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
-from thinkgap.home import expanded
+from thinkgap.home import expanded, is_there
 from thinkgap.printable import printable
 
 Config = TypeVar("Config")
@@ -45,6 +47,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
     Raises:
         ConfigError: an option or a key that does not exist, with the nearest names.
     """
+    check_targets(arguments)
     prepared: list[str] = []
     value_follows = False
     taken = {field.name for field in dataclasses.fields(schema)}
@@ -80,13 +83,15 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
             f"{key}: a {kind} cannot be added here; use trigger=custom trigger.conditions.custom.text=..., or write a "
             f"file conf/{kind}/NAME.yaml"
         )
-    if not (conf / group).is_dir():
+    if not is_there(conf / group):
         _check_key(group, schema)
+        if (mapping := spelled(key, value)) is not None:
+            return mapping
         return [f"{key}={_quoted_splits(value) if group in _SPLITS else value}"]
     _check_group(group, schema)
     options = {file.stem for file in (conf / group).glob("*.yaml")}
     whole = value.strip().strip("'\"")
-    values = [whole] if group in _PATH_GROUPS and expanded(whole).exists() else _split(value)
+    values = [whole] if group in _PATH_GROUPS and is_there(whole) else _split(value)
     if "null" in values and group not in _NULLABLE:
         raise ConfigError(f"{group}=null: one of {', '.join(sorted(options))} is needed")
     unknown = [one for one in values if one not in options and one != "null"]
@@ -130,7 +135,7 @@ def _quoted(value: str) -> str:
 
 def _looks_like_path(value: str) -> bool:
     path = expanded(value)
-    return "/" in value or value.startswith(("package:", "~", ".")) or path.exists() or path.suffix in _PATH_SUFFIXES
+    return "/" in value or value.startswith(("package:", "~", ".")) or is_there(path) or path.suffix in _PATH_SUFFIXES
 
 
 def _check_key(key: str, schema: type) -> None:

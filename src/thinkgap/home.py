@@ -11,3 +11,11 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is a file or folder of that name; a name that is too long for one is none."""
+    try:
+        return expanded(path).exists()
+    except OSError:
+        return False

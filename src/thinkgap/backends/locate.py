@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thinkgap.errors import ModelError
-from thinkgap.home import expanded
+from thinkgap.home import expanded, is_there
 
 PACKAGE_PREFIX = "package:"
 
@@ -51,7 +51,7 @@ def find_checkpoint(
             found = ", ".join(sorted(entry.name for entry in local.iterdir())[:8]) or "nothing"
             raise ModelError(f"{setting}={path}: the folder has no {needed} (found: {found})")
         return Checkpoint(str(local), local=True, origin=path)
-    if path.startswith((".", "/", "~")) or path.count("/") > 1 or local.exists():
+    if path.startswith((".", "/", "~")) or path.count("/") > 1 or is_there(local):
         raise ModelError(f"{setting}={path}: no such folder; give a folder, a .gguf file or a hub id (owner/name)")
     return Checkpoint(path, local=False, origin=path)
 

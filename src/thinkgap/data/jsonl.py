@@ -7,6 +7,7 @@ exact text or its letter, and if these name different options the row is bad.
 from __future__ import annotations
 
 import json
+import math
 
 from thinkgap.data.adapter import Adapter, Draft, Row, image_keys, question_key, text_key
 from thinkgap.data.checks import YES_NO, normalise, option_index
@@ -114,6 +115,8 @@ def plain_text(value: object, key: str) -> str:
         return value.strip()
     if value is None:
         raise RowError(f"{key!r} is missing")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError(f"{key!r} is {value}, which is no number")
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     raise RowError(f"{key!r} is {type(value).__name__}, not text or a number")

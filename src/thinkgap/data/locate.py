@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from thinkgap.errors import DataError
-from thinkgap.home import expanded
+from thinkgap.home import expanded, is_there
 
 _FORMATS = (".parquet", ".jsonl")
 # `org/set-v1.5` is a hub id, so only suffixes that data files have make a path local.
@@ -27,7 +27,7 @@ def looks_local(path: str) -> bool:
     hub id. Such a path is never looked up on the hub, so that a typo is an error and not a download.
     """
     return (
-        expanded(path).exists()
+        is_there(path)
         or path.startswith((".", "/", "~"))
         or Path(path).is_absolute()
         or path.lower().endswith(_FILE_SUFFIXES)
