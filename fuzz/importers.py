@@ -22,7 +22,7 @@ def check(data: bytes) -> None:
         return
     formats = (*FORMATS, "auto")
     kind = formats[data[0] % len(formats)]
-    good = data[0] >= 128 and kind == "jsonl"
+    good = data[0] >= 128 and kind == "jsonl" and b"\0" not in data  # many zero bytes are UTF-16
     _FILE.write_bytes((_GOOD if good else b"") + data[1:])
     try:
         found = load_responses(_FILE, kind)

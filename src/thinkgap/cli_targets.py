@@ -7,6 +7,7 @@ them, and a target is one of known packages. It does not know what targets do.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ ALLOWED = (
 _TARGET = "_target_"
 _LOGGING = ("class", "()", "factory")
 """Keys under which Python's logging configuration names what it calls."""
+_MOST_FOLDERS = 1000
 _IN_VALUE = re.compile(r"""_target_['"]?\s*:\s*['"]?([^\s'",}]*)""")
 _FOLDERS = ("--config-dir", "-cd", "--config-path", "-cp")
 
@@ -51,7 +53,7 @@ def check_targets(arguments: Sequence[str]) -> None:
     for folder in _named_folders(arguments):
         if not is_there(folder):
             continue  # Hydra says so
-        for file in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
+        for file in _yaml_files(folder):
             _check_file(file)
 
 
@@ -65,6 +67,16 @@ def _named_folders(arguments: Sequence[str]) -> Iterator[Path]:
         elif name.lstrip("+") == "hydra.searchpath":
             parts = (part.strip().strip("'\"") for part in value.strip().strip("'\"").strip("[]").split(","))
             yield from (expanded(part.removeprefix("file://")) for part in parts if not part.startswith("pkg:"))
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    """Files that Hydra could read below a folder, and not a whole disk's."""
+    for count, (place, _, names) in enumerate(os.walk(folder)):
+        if count >= _MOST_FOLDERS:
+            raise ConfigError(
+                f"{folder} holds more than {_MOST_FOLDERS:,} folders: give the folder that holds configurations alone"
+            )
+        yield from (Path(place, name) for name in sorted(names) if name.endswith((".yaml", ".yml")))
 
 
 def _check_file(file: Path) -> None:

@@ -20,7 +20,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _SAVE = "save it as UTF-8"
-_ZERO_SHARE = 20
+_ZERO_SHARE = 5
 """Of UTF-16 in Latin script every second byte is zero; a stray one makes its line a bad row, and no more."""
 
 
