@@ -77,6 +77,7 @@ def _values(file: pq.ParquetFile, columns: list[str]) -> list[dict[str, Any]]:
     values: list[dict[str, Any]] = []
     size = 0
     for batch in file.iter_batches(batch_size=_BATCH, columns=columns):
+        batch = _plain(batch)
         size += batch.nbytes
         if size > _LARGEST:
             raise OSError(f"it would be more than {_LARGEST:,} bytes unpacked")
@@ -86,6 +87,16 @@ def _values(file: pq.ParquetFile, columns: list[str]) -> list[dict[str, Any]]:
             as_bytes = pa.schema([field.with_type(_as_binary(field.type)) for field in batch.schema])
             values += [_decoded(row) for row in batch.cast(as_bytes).to_pylist()]
     return values
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns with a dictionary written out: as Python values they are as large as that."""
+    import pyarrow as pa
+
+    columns = [
+        column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _as_binary(kind: pa.DataType) -> pa.DataType:
