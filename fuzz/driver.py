@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -35,10 +37,8 @@ def fuzz(name: str, check: Callable[[bytes], None]) -> None:
     atheris.Fuzz()
 
 
-def instrumented() -> object:
+def instrumented() -> AbstractContextManager[object]:
     """A context in which imports are instrumented for coverage; does nothing without atheris."""
-    import contextlib
-
     try:
         import atheris  # pyright: ignore[reportMissingImports]
     except ImportError:
