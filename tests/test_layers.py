@@ -12,8 +12,13 @@ from tests.conftest import ROOT
 LAYERS = (
     "thinkgap.errors",
     "thinkgap.printable",
+    "thinkgap.spreadsheet",
+    "thinkgap.home",
+    "thinkgap.licences",
     "thinkgap.cli_several",
     "thinkgap.cli_launchers",
+    "thinkgap.cli_targets",
+    "thinkgap.cli_mappings",
     "thinkgap.cli",
     "thinkgap.types",
     "thinkgap.presentation_names",

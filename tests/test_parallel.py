@@ -14,7 +14,7 @@ import torch
 
 from probes import train
 from tests.test_config import composed_train
-from thinkgap.cli import check_launch
+from thinkgap.cli_launchers import check_launch
 from thinkgap.errors import ConfigError, DataError, ProcessError
 from thinkgap.parallel import ALONE, World, in_world, start_world
 from thinkgap.schema import TrainerConfig

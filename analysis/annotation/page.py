@@ -18,13 +18,13 @@ import pandas as pd
 from analysis.annotation.rubric import CHOICES, EMPTY_RELEVANCE, RELEVANCE, RULES
 from analysis.annotation.sample import Sample
 from thinkgap.nothinking.levels import EMPTY
+from thinkgap.spreadsheet import guarded
 
 COLUMNS = ("id", "annotator", "label", "relevance", "note", "seconds", "sample")
 """Of an annotator's file, which the page exports and `annotation.read` reads."""
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("page_data.js", "page.js")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def page(sample: Sample) -> str:
@@ -51,16 +51,6 @@ def sheet_csv(sample: Sample) -> bytes:
         filled = (EMPTY, EMPTY_RELEVANCE) if not row["trace"] else ("", "")
         writer.writerow([row["id"], "", *filled, "", "", sample.digest, guarded(row["problem"]), guarded(row["trace"])])
     return sink.getvalue().encode("utf-8-sig")
-
-
-def guarded(text: str) -> str:
-    """`text` so that no spreadsheet takes it for a formula: with an apostrophe before it, where it would."""
-    return "'" + text if text.startswith(_FORMULA) else text
-
-
-def unguarded(text: str) -> str:
-    """What `guarded` was given."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
 def _data(sample: Sample) -> str:

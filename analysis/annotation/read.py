@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.annotation.page import unguarded
 from analysis.annotation.rubric import CHOICES, EMPTY_RELEVANCE, RELEVANCE
 from analysis.annotation.sample import Key
 from thinkgap.nothinking.levels import EMPTY, TRACE_LABELS
+from thinkgap.spreadsheet import unguarded
 
 _NEEDED = ("id", "label", "relevance", "sample")
 _MARKS = (",", ";", "\t")

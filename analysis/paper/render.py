@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from analysis.paper.tables import Cell, Line, PaperTable, decimals
+from thinkgap import spreadsheet
 from thinkgap.printable import printable
 from thinkgap.readouts.table_text import grid
 
@@ -87,7 +88,7 @@ def to_csv(table: PaperTable) -> str:
             scaled = cell.scaled or (math.nan,) * 3
             writer.writerow(
                 [
-                    *line.keys,
+                    *map(spreadsheet.cell, line.keys),
                     column.heading,
                     column.measure,
                     cell.unit,

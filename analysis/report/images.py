@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from analysis.report.shapes import Plain
+from thinkgap.data.images import opened
 from thinkgap.errors import ThinkgapError
 
 SIDE = 448
@@ -78,8 +79,8 @@ def picture(data: bytes) -> Picture:
     Raises:
         OSError: no image.
     """
-    with Image.open(io.BytesIO(data)) as opened:
-        image = opened.convert("RGBA" if "A" in opened.getbands() or opened.mode == "P" else "RGB")
+    with opened(data) as file:
+        image = file.convert("RGBA" if "A" in file.getbands() or file.mode == "P" else "RGB")
     image.thumbnail((SIDE, SIDE))
     options = []
     for form, settings in (("PNG", {"optimize": True}), ("JPEG", {"quality": 80})):

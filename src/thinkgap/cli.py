@@ -11,16 +11,19 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from thinkgap.cli_launchers import check_launcher
+from thinkgap.cli_launchers import check_launch, check_launcher
+from thinkgap.cli_mappings import spelled
 from thinkgap.cli_several import SEVERAL, of_experiment, several
+from thinkgap.cli_targets import check_targets
 from thinkgap.errors import ConfigError, ThinkgapError, nearest
+from thinkgap.home import expanded, is_there
 from thinkgap.printable import printable
 
 Config = TypeVar("Config")
@@ -47,6 +50,7 @@ def prepare_arguments(arguments: list[str], schema: type, conf: Path = CONF) -> 
     Raises:
         ConfigError: an option or a key that does not exist, with the nearest names.
     """
+    check_targets(arguments)
     prepared: list[str] = []
     value_follows = False
     taken = {field.name for field in dataclasses.fields(schema)}
@@ -83,13 +87,15 @@ def _prepared(key: str, value: str, schema: type, conf: Path) -> list[str]:
             f"{key}: a {kind} cannot be added here; use trigger=custom trigger.conditions.custom.text=..., or write a "
             f"file conf/{kind}/NAME.yaml"
         )
-    if not (conf / group).is_dir():
+    if not is_there(conf / group):
         _check_key(group, schema)
+        if (mapping := spelled(key, value)) is not None:
+            return mapping
         return [f"{key}={_quoted_splits(value) if group in _SPLITS else value}"]
     _check_group(group, schema)
     options = {file.stem for file in (conf / group).glob("*.yaml")}
     whole = value.strip().strip("'\"")
-    values = [whole] if group in _PATH_GROUPS and Path(whole).expanduser().exists() else _split(value)
+    values = [whole] if group in _PATH_GROUPS and is_there(whole) else _split(value)
     if "null" in values and group not in _NULLABLE:
         raise ConfigError(f"{group}=null: one of {', '.join(sorted(options))} is needed")
     unknown = [one for one in values if one not in options and one != "null"]
@@ -132,8 +138,8 @@ def _quoted(value: str) -> str:
 
 
 def _looks_like_path(value: str) -> bool:
-    path = Path(value).expanduser()
-    return "/" in value or value.startswith(("package:", "~", ".")) or path.exists() or path.suffix in _PATH_SUFFIXES
+    path = expanded(value)
+    return "/" in value or value.startswith(("package:", "~", ".")) or is_there(path) or path.suffix in _PATH_SUFFIXES
 
 
 def _check_key(key: str, schema: type) -> None:
@@ -213,27 +219,6 @@ def run_job(
             raise SystemExit(1) from None
         # Hydra lets the other jobs of a sweep run, and then repeats this message alone.
         raise CompactHydraException(printable(str(error), kept=_LINES)) from None
-
-
-def check_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Refuse what torchrun's processes would each do in a folder of their own.
-
-    Args:
-        arguments: of the command line.
-        environment: variables of this process.
-
-    Raises:
-        ConfigError: a sweep, or a folder that depends on when a process started.
-    """
-    if "TORCHELASTIC_RUN_ID" not in environment or environment.get("WORLD_SIZE") == "1":
-        return
-    if {"-m", "--multirun"} & set(arguments):
-        raise ConfigError("-m cannot be launched by torchrun: start one torchrun command for each job")
-    if not environment.get("RUN_ID") and not any(one.startswith("hydra.run.dir=") for one in arguments):
-        raise ConfigError(
-            "torchrun: each process would make its own folder; set RUN_ID=NAME before the command, or give "
-            "hydra.run.dir=FOLDER"
-        )
 
 
 def rewrite_argv(schema: type) -> None:

@@ -1,9 +1,9 @@
-"""Launchers of sweeps, which are plugins of Hydra: is the one that is asked for there? Imports nothing heavy."""
+"""How a command is launched: by torchrun, or by a plugin of Hydra that may not be installed. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from thinkgap.errors import ConfigError
 
@@ -36,3 +36,24 @@ def _is_there(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # no plugin of Hydra at all
         return False
+
+
+def check_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Refuse what torchrun's processes would each do in a folder of their own.
+
+    Args:
+        arguments: of the command line.
+        environment: variables of this process.
+
+    Raises:
+        ConfigError: a sweep, or a folder that depends on when a process started.
+    """
+    if "TORCHELASTIC_RUN_ID" not in environment or environment.get("WORLD_SIZE") == "1":
+        return
+    if {"-m", "--multirun"} & set(arguments):
+        raise ConfigError("-m cannot be launched by torchrun: start one torchrun command for each job")
+    if not environment.get("RUN_ID") and not any(one.startswith("hydra.run.dir=") for one in arguments):
+        raise ConfigError(
+            "torchrun: each process would make its own folder; set RUN_ID=NAME before the command, or give "
+            "hydra.run.dir=FOLDER"
+        )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from thinkgap.errors import ConfigError
+from thinkgap.home import expanded, is_there
 
 SEVERAL: Mapping[str, str] = {"dataset": "datasets", "encoder": "encoders", "judge": "judges"}
 """Group -> setting that holds several of its options by name."""
@@ -108,9 +109,9 @@ def _spelled(group: str, name: str, common: Sequence[str]) -> list[str]:
 
 
 def _part(path: str, name: str) -> str:
-    root = Path(path.strip("'\"")).expanduser()
+    root = expanded(path.strip("'\""))
     for one in (root / name, root / f"{name}.parquet", root / f"{name}.jsonl"):
-        if one.exists():
+        if is_there(one):
             return str(one)
     raise ConfigError(
         f"dataset.path={path}: with several data sets it is a folder with one for each, and there is no {root / name}; "

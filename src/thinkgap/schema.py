@@ -345,6 +345,8 @@ class DatasetConfig:
     """Keep all items, only those with an image, or only those without."""
     subjects: Optional[List[str]] = None
     """Keep only these subjects; null keeps all."""
+    image_root: Optional[str] = None
+    """Folder that image files named in rows must lie in, links followed; null is the folder of the data file."""
     limit: Optional[int] = None
     """Seeded sample of this many items, stratified by subject and number of options; null is all."""
     seed: int = 0

@@ -11,11 +11,12 @@ from typing import get_args
 
 import pytest
 
-from analysis.annotation.page import COLUMNS, guarded, page, unguarded
+from analysis.annotation.page import COLUMNS, page
 from analysis.annotation.rubric import CHOICES, RELEVANCE
 from analysis.annotation.sample import draw, read_pool
 from tests.analysis.annotation_runs import HOSTILE, ordinary_run
 from tests.conftest import ROOT
+from thinkgap.spreadsheet import guarded, unguarded
 from thinkgap.types import TraceLabel
 
 

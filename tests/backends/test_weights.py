@@ -74,3 +74,13 @@ def test_it_is_for_folders(path: str, message: str) -> None:
     config = ModelConfig(name="t", path=path, sha256=OTHER)
     with pytest.raises(ConfigError, match=message):
         check_weights_digest(config, checkpoint_of(config, CACHE))
+
+
+def test_pickled_weights_are_not_read(folder: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(ModelError, match=r"pickled weights \(\.bin, \.pt, \.ckpt\) are not read"):
+        load_backend(ModelConfig(name="pickled", path=str(folder)), on_accelerator=False)

@@ -69,7 +69,6 @@ def test_a_line_in_another_encoding_is_one_bad_row(tmp_path: Path) -> None:
         (b"\xef\xbb\xbf \n", "is empty"),
         (b"\xff\xfe", "is empty"),
         (LINE.encode("utf-16-le"), "line 1, byte 2: a zero byte; it is UTF-16 without its mark"),
-        (LINE.encode() + b"ab\0c\n", "line 2, byte 3: a zero byte"),
         (LINE.encode("utf-16")[:-1], "begins as UTF-16 and is not at byte"),
         (gzip.compress(LINE.encode(), mtime=0), "compressed with gzip"),
         (b"\xd0\xcf\x11\xe0" + bytes(9), "save it as .xlsx"),
@@ -118,7 +117,7 @@ def test_a_told_format_that_the_file_has_not(files: Path, tmp_path: Path) -> Non
         load_responses(own, format="vlmeval")
     with pytest.raises(DataError, match="no readable Parquet file"):
         load_responses(own, format="parquet")
-    with pytest.raises(DataError, match="zero byte|no column"):
+    with pytest.raises(DataError, match="none of its .* row"):
         load_responses(files / "own_open.eval", format="jsonl")
 
 

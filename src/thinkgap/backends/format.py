@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from thinkgap.backends.image_memo import ImageMemo
+from thinkgap.data.images import opened
 from thinkgap.errors import ConfigError, ModelError, PromptError
 from thinkgap.prompts.build import Encoded
 from thinkgap.prompts.render import Message
@@ -223,9 +223,9 @@ def describe_format(fmt: TextFormat) -> dict[str, Any]:
 
 def open_image(image: ImageRef) -> Any:
     """The decoded picture, RGB, for a processor."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
-    with Image.open(io.BytesIO(image.load())) as picture:
+    with opened(image.load()) as picture:
         upright = ImageOps.exif_transpose(picture)
         if upright.mode.startswith("I"):
             # 16-bit greys: PIL clips instead of scaling.

@@ -88,6 +88,7 @@ def load_backend(
     elif os.environ.get(_GROUPED) == "1":
         del os.environ[_GROUPED]  # of an earlier model of this process
     if cfg.random_weights is None:
+        arguments["use_safetensors"] = True  # other weights are pickles, which can run any program
         model, report = loading(auto.from_pretrained, cfg, checkpoint, output_loading_info=True, **arguments)
         _check_weights(report, cfg)
         revision = getattr(model.config, "_commit_hash", None) or folder_digest(checkpoint)
@@ -205,6 +206,9 @@ def read_format(cfg: ModelConfig, checkpoint: Checkpoint, prompt: PromptConfig) 
     )
 
 
+PICKLED = "pickled weights (.bin, .pt, .ckpt) are not read: give a checkpoint with .safetensors, or convert it"
+
+
 def loading(load: Any, cfg: ModelConfig, checkpoint: Checkpoint, **arguments: Any) -> Any:
     """Call a `from_pretrained`, turning its many ways to fail into one error that names the model."""
     if cfg.revision is not None and not checkpoint.local:
@@ -218,4 +222,6 @@ def loading(load: Any, cfg: ModelConfig, checkpoint: Checkpoint, **arguments: An
             if checkpoint.local
             else "check the id and the connection, or set model.path to a downloaded folder"
         )
+        if "safetensors" in reason:
+            way_out = PICKLED
         raise ModelError(f"cannot load model {cfg.name} from {cfg.path}: {reason} ({way_out})") from error

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thinkgap.errors import ModelError
+from thinkgap.home import expanded, is_there
 
 PACKAGE_PREFIX = "package:"
 
@@ -40,7 +41,7 @@ def find_checkpoint(
     Raises:
         ModelError: a package, file or folder that does not exist.
     """
-    local = package_path(path, setting) if path.startswith(PACKAGE_PREFIX) else Path(path).expanduser()
+    local = package_path(path, setting) if path.startswith(PACKAGE_PREFIX) else expanded(path)
     if local.suffix == ".gguf":
         if not local.is_file():
             raise ModelError(f"{setting}={path}: no such file")
@@ -50,7 +51,7 @@ def find_checkpoint(
             found = ", ".join(sorted(entry.name for entry in local.iterdir())[:8]) or "nothing"
             raise ModelError(f"{setting}={path}: the folder has no {needed} (found: {found})")
         return Checkpoint(str(local), local=True, origin=path)
-    if path.startswith((".", "/", "~")) or path.count("/") > 1 or local.exists():
+    if path.startswith((".", "/", "~")) or path.count("/") > 1 or is_there(local):
         raise ModelError(f"{setting}={path}: no such folder; give a folder, a .gguf file or a hub id (owner/name)")
     return Checkpoint(path, local=False, origin=path)
 
@@ -81,7 +82,7 @@ def package_path(path: str, setting: str = "model.path") -> Path:
 def _from_gguf(file: Path, cache_dir: str, origin: str) -> Checkpoint:
     from thinkgap.backends.gguf import converted_folder
 
-    return Checkpoint(str(converted_folder(file, Path(cache_dir).expanduser())), local=True, origin=origin)
+    return Checkpoint(str(converted_folder(file, expanded(cache_dir))), local=True, origin=origin)
 
 
 def folder_digest(checkpoint: Checkpoint) -> str:

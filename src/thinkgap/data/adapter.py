@@ -26,11 +26,13 @@ class Row:
 
     values: Mapping[str, object]
     folder: Path | None = None
-    """What relative image paths are relative to."""
+    """What relative image paths are relative to; images lie in it, unless `image_root` allows more."""
     reread: Callable[[str], object] | None = None
     """Reads one column of this row again, so that image bytes need not stay in memory."""
     problem: str = ""
     """Why there are no values (a line that is no JSON object)."""
+    image_root: Path | None = None
+    """The folder that image files must lie in; None is `folder`."""
 
     def text(self, column: str) -> str:
         """Text without outer whitespace; empty where the value is null, NaN or absent."""
@@ -71,7 +73,7 @@ class Row:
         if value is None:
             return None
         again = partial(self.reread, column) if self.reread else None
-        return image_ref(value, self.folder, again)
+        return image_ref(value, self.folder, again, self.image_root)
 
 
 @dataclass(frozen=True)

@@ -9,40 +9,68 @@ import base64
 import binascii
 import hashlib
 import io
+import stat
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thinkgap.errors import RowError
 from thinkgap.types import ImageRef
 
+if TYPE_CHECKING:
+    from PIL.ImageFile import ImageFile as PictureFile
+
 _SENT = ("png", "jpeg", "gif", "webp")
 """Formats that providers take."""
+FORMATS = ("AVIF", "BMP", "GIF", "ICO", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+"""What is decoded, by content and never by name. PIL knows more: EPS hands the file to Ghostscript, which runs it."""
+_LARGEST = 512 << 20
+"""Bytes of an image file."""
 
 
-def image_ref(value: object, folder: Path | None = None, reread: Callable[[], object] | None = None) -> ImageRef:
+def image_ref(
+    value: object,
+    folder: Path | None = None,
+    reread: Callable[[], object] | None = None,
+    root: Path | None = None,
+) -> ImageRef:
     """The image that `value` holds or names.
 
     Args:
         value: Encoded bytes, a mapping with `bytes` and `path` (how Parquet holds an image), a path, or a data URI.
         folder: What a relative path is relative to; None refuses paths.
         reread: Returns `value` anew, so that its bytes need not be kept.
+        root: What files must lie in, links followed; None is `folder`.
 
     Raises:
         RowError: There are no bytes to be had.
 
     """
-    data = _encoded(value, folder)
+    data = _encoded(value, folder, root)
     if not data:
         raise RowError("an image has no bytes")
     if isinstance(value, str) and not value.startswith("data:"):
-        load = partial(_encoded, value, folder)
+        load = partial(_encoded, value, folder, root)
     elif reread is not None:
-        load = partial(_encoded_again, reread, folder)
+        load = partial(_encoded_again, reread, folder, root)
     else:
-        load = partial(_encoded, value, folder)
+        load = partial(_encoded, value, folder, root)
     return ImageRef(hashlib.sha256(data).hexdigest(), load)
+
+
+def opened(data: bytes) -> PictureFile:
+    """An image file as PIL opens it, of `FORMATS` only; nothing is decoded yet.
+
+    Raises:
+        UnidentifiedImageError: of another format, or no image.
+        DecompressionBombError: more pixels than twice PIL's limit, by its header.
+    """
+    from PIL import Image
+
+    Image.init()  # a build without one of these knows the others
+    return Image.open(io.BytesIO(data), formats=[one for one in FORMATS if one in Image.OPEN])
 
 
 def check_image(data: bytes) -> None:
@@ -60,10 +88,10 @@ def check_image(data: bytes) -> None:
         with warnings.catch_warnings():
             # A large chart is no attack; PIL still refuses twice its limit with an error.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data)) as image:
+            with opened(data) as image:
                 ImageOps.exif_transpose(image).convert("RGB")
     except UnidentifiedImageError as error:  # PIL's own text names a buffer's address, another in every run
-        raise RowError("an image cannot be read: its bytes are of no format that PIL knows") from error
+        raise RowError(f"an image cannot be read: its bytes are of none of {', '.join(FORMATS)}") from error
     except Image.DecompressionBombError as error:
         raise RowError(f"an image cannot be read: it has too many pixels ({error})") from error
     except Exception as error:  # PIL raises OSError, SyntaxError, ValueError, struct.error, ... by format
@@ -76,10 +104,8 @@ def data_uri(data: bytes) -> str:
     Raises:
         RowError: it is no image that PIL reads.
     """
-    from PIL import Image
-
     check_image(data)
-    with Image.open(io.BytesIO(data)) as image:
+    with opened(data) as image:
         kind = (image.format or "").lower()
         if kind not in _SENT:
             sink = io.BytesIO()
@@ -88,11 +114,11 @@ def data_uri(data: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def _encoded_again(reread: Callable[[], object], folder: Path | None) -> bytes:
-    return _encoded(reread(), folder)
+def _encoded_again(reread: Callable[[], object], folder: Path | None, root: Path | None) -> bytes:
+    return _encoded(reread(), folder, root)
 
 
-def _encoded(value: object, folder: Path | None) -> bytes:
+def _encoded(value: object, folder: Path | None, root: Path | None) -> bytes:
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes | bytearray | memoryview):
@@ -106,10 +132,25 @@ def _encoded(value: object, folder: Path | None) -> bytes:
     if folder is None:
         raise RowError(f"image {value!r:.80} is a path, and its source has no folder")
     try:
-        return (folder / Path(value).expanduser()).read_bytes()
-    except (OSError, ValueError) as error:
+        return _file_bytes(value, folder, root or folder)
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link to itself, a home that is not known
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RowError(f"image file {value!r:.120} cannot be read: {reason}") from error
+
+
+def _file_bytes(value: str, folder: Path, root: Path) -> bytes:
+    """A row names files, and a row may be anybody's: no file elsewhere, no device that never ends."""
+    file = (folder / Path(value).expanduser()).resolve()
+    if not file.is_relative_to(root.resolve()):
+        raise RowError(
+            f"image file {value!r:.120} lies outside {root}; dataset.image_root=FOLDER allows all that lies below it"
+        )
+    status = file.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise RowError(f"image file {value!r:.120} cannot be read: it is no regular file")
+    if status.st_size > _LARGEST:
+        raise RowError(f"image file {value!r:.120} has {status.st_size:,} bytes, more than an image's {_LARGEST:,}")
+    return file.read_bytes()
 
 
 def _from_data_uri(value: str) -> bytes:

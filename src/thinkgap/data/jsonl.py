@@ -7,6 +7,7 @@ exact text or its letter, and if these name different options the row is bad.
 from __future__ import annotations
 
 import json
+import math
 
 from thinkgap.data.adapter import Adapter, Draft, Row, image_keys, question_key, text_key
 from thinkgap.data.checks import YES_NO, normalise, option_index
@@ -114,6 +115,8 @@ def plain_text(value: object, key: str) -> str:
         return value.strip()
     if value is None:
         raise RowError(f"{key!r} is missing")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError(f"{key!r} is {value}, which is no number")
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     raise RowError(f"{key!r} is {type(value).__name__}, not text or a number")
@@ -126,7 +129,7 @@ def _images(row: Row) -> tuple[ImageRef, ...]:
     values = several if several is not None else [] if one is None else [one]
     if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
         raise RowError("an image is the path of a file or a data URI; 'images' is a list of these")
-    return tuple(image_ref(value, row.folder) for value in values)
+    return tuple(image_ref(value, row.folder, root=row.image_root) for value in values)
 
 
 def _meta(row: Row) -> tuple[dict[str, str], list[str]]:

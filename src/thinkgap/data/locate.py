@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from thinkgap.errors import DataError
+from thinkgap.home import expanded, is_there
 
 _FORMATS = (".parquet", ".jsonl")
 # `org/set-v1.5` is a hub id, so only suffixes that data files have make a path local.
@@ -26,7 +27,7 @@ def looks_local(path: str) -> bool:
     hub id. Such a path is never looked up on the hub, so that a typo is an error and not a download.
     """
     return (
-        Path(path).expanduser().exists()
+        is_there(path)
         or path.startswith((".", "/", "~"))
         or Path(path).is_absolute()
         or path.lower().endswith(_FILE_SUFFIXES)
@@ -46,7 +47,7 @@ def find_files(path: str, split: str, config: str | None = None) -> list[Path]:
         DataError: Nothing there, an unknown format, or a missing shard.
 
     """
-    root = Path(path).expanduser()
+    root = expanded(path)
     if root.is_file():
         if root.suffix not in _FORMATS:
             raise DataError(f"{path}: a data file is .parquet or .jsonl, not {root.suffix or 'without a suffix'}")

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,9 @@ def open_source(cfg: DatasetConfig, adapter: Adapter) -> Source:
     if looks_local(cfg.path):
         files, n_configs = _local_files(cfg, adapter)
         record["files"] = [{"path": str(file), "sha256": _sha256(file)} for file in files]
-        return Source(_file_rows(files, adapter), record, n_configs)
+        root = Path(cfg.image_root).expanduser() if cfg.image_root is not None else None
+        rows = _file_rows(files, adapter)
+        return Source(rows if root is None else (replace(row, image_root=root) for row in rows), record, n_configs)
     return _hub_source(cfg, adapter, record)
 
 
@@ -166,8 +168,18 @@ def _dataset_rows(dataset: datasets.Dataset, adapter: Adapter, folder: Path | No
             single[column] = dataset.select_columns([column])
         return single[column][index][column]
 
-    for index, values in enumerate(dataset):
-        yield Row(dict(values), folder, partial(cell, index))
+    done = 0
+    try:
+        for index, values in enumerate(dataset):
+            yield Row(dict(values), folder, partial(cell, index))
+            done += 1
+    except UnicodeDecodeError:  # Parquet does not check texts; one that is no UTF-8 costs its row and no other
+        for index in range(done, len(dataset)):
+            try:
+                row = Row(dict(dataset[index]), folder, partial(cell, index))
+            except UnicodeDecodeError as error:
+                row = Row({}, folder, problem=f"row {index} holds a text that is not UTF-8: {error.reason}")
+            yield row
 
 
 @contextmanager

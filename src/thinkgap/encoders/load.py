@@ -89,7 +89,8 @@ def _load(cfg: EncoderConfig, checkpoint: Checkpoint, device: str) -> Any:
         )
     given["trust_remote_code"] = cfg.trust_remote_code
     dtype = "float32" if cfg.dtype is Dtype.auto and device.startswith("cpu") else cfg.dtype.name
-    weights = {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
+    weights: dict[str, Any] = {"use_safetensors": True}  # other weights are pickles, which can run any program
+    weights |= {"dtype": dtype if dtype == "auto" else getattr(torch, dtype)}
     model = _loading(cfg, checkpoint, lambda: SentenceTransformer(source, device=device, model_kwargs=weights, **given))
     inner = getattr(model[0], "model", None)
     if inner is None or model.tokenizer is None:
@@ -122,6 +123,8 @@ def _loading(cfg: EncoderConfig, checkpoint: Checkpoint, load: Callable[[], T]) 
             if checkpoint.local
             else "check the id and the connection, or set encoder.path to a downloaded folder"
         )
+        if "safetensors" in reason:
+            way_out = "pickled weights (.bin) are not read: give a checkpoint with .safetensors, or convert it"
         raise ModelError(f"cannot load encoder {cfg.name} from {cfg.path}: {reason} ({way_out})") from error
 
 

@@ -21,10 +21,16 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 LM_EVAL_KEYS = ("doc", "target", "arguments", "resps")
 SHEET_COLUMNS = ("index", "question", "answer", "prediction")
 _LOOKED_AT = 20
+_ROWS = "write its rows as JSON Lines or Parquet"
 _REFUSED = {
     b"\x1f\x8b": "is compressed with gzip: unpack it",
     b"\xfd7zXZ": "is compressed with xz: unpack it",
     b"\x28\xb5\x2f\xfd": "is compressed with zstd: unpack it",
+    b"\x93NUMPY": f"is a NumPy array: {_ROWS}",
+    **{
+        bytes([0x80, version]): f"is a pickle, which can run any program when it is read: {_ROWS}"
+        for version in range(2, 6)
+    },
     b"\xd0\xcf\x11\xe0": "is a sheet of old Excel (.xls), or a locked one: save it as .xlsx without a password",
 }
 
@@ -74,6 +80,8 @@ def _zipped(data: bytes, path: Path) -> Format:
         return "vlmeval"
     if "header.json" in names or "_journal/start.json" in names:
         return "inspect"
+    if any(name.endswith(("data.pkl", ".npy")) for name in names):
+        raise DataError(f"{path} is a file of PyTorch or NumPy, which may hold a pickle: {_ROWS}")
     raise DataError(f"{path} is a zip file, but no .eval log and no .xlsx sheet: unpack it and give one file")
 
 

@@ -26,6 +26,8 @@ _SHUFFLED = (
     "'ANSWER: X', so what the model wrote is not in the log: shuffle with the data set's shuffle_choices and run again"
 )
 _PARTS = ("text", "reasoning")
+_LARGEST_LOG = 16 << 30
+"""Bytes of all samples of a log, unpacked."""
 
 
 def read_inspect(data: bytes, path: Path) -> Contents:
@@ -56,8 +58,13 @@ def read_inspect(data: bytes, path: Path) -> Contents:
         raise DataError(f"{path} holds no sample (run it without --no-log-samples)")
     remarks: Counter[str] = Counter()
     rows = []
+    unpacked = 0
     for name in samples:
+        # Thousands of members can share the same packed bytes, each small enough by itself.
+        unpacked += archive.getinfo(name).file_size
         try:
+            if unpacked > _LARGEST_LOG:
+                raise ValueError(f"with it the log would be more than {_LARGEST_LOG:,} bytes unpacked")
             sample = _object(read_member(stream, archive, name))
         except ValueError as error:
             rows.append(Found.bad(name, str(error)))
@@ -72,7 +79,10 @@ def read_inspect(data: bytes, path: Path) -> Contents:
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    value = json.loads(data)
+    try:
+        value = json.loads(data)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError(f"a JSON {type(value).__name__} stands where an object belongs")
     return value

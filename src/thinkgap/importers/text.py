@@ -20,6 +20,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _SAVE = "save it as UTF-8"
+_ZERO_SHARE = 5
+"""Of UTF-16 in Latin script every second byte is zero; a stray one makes its line a bad row, and no more."""
 
 
 def read_file(path: Path) -> bytes:
@@ -43,7 +45,7 @@ def as_utf8(data: bytes, path: Path) -> tuple[bytes, tuple[str, ...]]:
     """`data` in UTF-8 without a byte order mark, and notes on what was done.
 
     A file that says by its mark that it is UTF-16 or UTF-32 is read as such. Bytes that are not UTF-8 stay: the line
-    that holds them is a bad row.
+    that holds them is a bad row, and so is one with a zero byte.
 
     Raises:
         DataError: text of two bytes a character without a mark, or text that breaks off.
@@ -56,7 +58,7 @@ def as_utf8(data: bytes, path: Path) -> tuple[bytes, tuple[str, ...]]:
                 where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
                 raise DataError(f"{path} begins as {encoding} and is not{where}: {_SAVE}") from None
     data = data.removeprefix(codecs.BOM_UTF8)
-    if b"\0" in data:
+    if data.count(b"\0") * _ZERO_SHARE > len(data):
         line, column = place(data, data.index(b"\0"))
         raise DataError(
             f"{path}, line {line}, byte {column}: a zero byte; it is UTF-16 without its mark, or no text: {_SAVE}"

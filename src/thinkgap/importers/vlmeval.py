@@ -72,6 +72,8 @@ def _found(where: str, cells: list[str], columns: list[str], is_excel: bool) -> 
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
         name = values["index"].encode("ascii", "backslashreplace").decode()
         return Found.bad(where, "it is not UTF-8: save the file as UTF-8", name)
+    if any("\0" in cell for cell in cells):
+        return Found.bad(where, "it holds a zero byte, so it is no text", values["index"].replace("\0", ""))
     index, prediction = _whole(values["index"]), values["prediction"]
     if not index:
         return Found.bad(where, "'index' is empty")

@@ -13,6 +13,8 @@ from typing import BinaryIO
 _ZSTD = 93
 """Compression method of the zip format's appendix (APPNOTE 4.4.5)."""
 _LOCAL_HEADER = 30
+LARGEST = 1 << 30
+"""Bytes of one member, unpacked; more is a bomb and no log of a sample."""
 
 
 def read_member(stream: BinaryIO, archive: zipfile.ZipFile, name: str) -> bytes:
@@ -24,11 +26,14 @@ def read_member(stream: BinaryIO, archive: zipfile.ZipFile, name: str) -> bytes:
         name: of the member; the last one, if a later write added it again.
 
     Raises:
-        ValueError: damaged, or packed in an unknown way.
+        ValueError: damaged, packed in an unknown way, or far too large.
     """
     import pyarrow as pa
 
     info = archive.getinfo(name)
+    # What the directory says binds both ways of unpacking: neither hands out more.
+    if info.file_size > LARGEST:
+        raise ValueError(f"{name} would be {info.file_size:,} bytes unpacked, more than {LARGEST:,}")
     try:
         if info.compress_type != _ZSTD:
             return archive.read(info)
@@ -46,6 +51,8 @@ def read_member(stream: BinaryIO, archive: zipfile.ZipFile, name: str) -> bytes:
         zipfile.BadZipFile,
         NotImplementedError,
         RuntimeError,
+        MemoryError,
+        ValueError,
     ) as error:
         raise ValueError(f"{name} cannot be unpacked: {error}") from None
     if zlib.crc32(data) != info.CRC:

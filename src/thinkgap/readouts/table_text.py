@@ -16,8 +16,10 @@ from thinkgap.metrics import Estimate
 from thinkgap.metrics.intervals import MISSING
 from thinkgap.readouts.in_short import in_short, mass_text
 from thinkgap.readouts.table import Row, Table
+from thinkgap.spreadsheet import cell
 
-_BAR = re.compile(r"(\\*)\|")
+# From the first backslash of a run only, or a long run would take time quadratic in its length.
+_BAR = re.compile(r"(?<!\\)(\\*)\|")
 _FEW_GROUPS = 30
 """Below this many groups, a note says that the clustered intervals are rough."""
 
@@ -49,12 +51,15 @@ def to_dicts(table: Table) -> list[dict[str, str | int | float | None]]:
 
 
 def to_csv(rows: Sequence[Mapping[str, str | int | float | None]]) -> str:
-    """Rows of `to_dicts` as CSV with a header; numbers at full precision, empty where there is no figure."""
+    """Rows of `to_dicts` as CSV with a header; numbers at full precision, empty where there is no figure.
+
+    A name that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     sink = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(sink, fieldnames=list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(map(cell, names))
+    writer.writerows([cell(row.get(name, "")) for name in names] for row in rows)
     return sink.getvalue()
 
 

@@ -31,8 +31,10 @@ class _Spellings(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        spelling = character
-        if code in _INVISIBLE:
+        spelling = canonical = unicodedata.normalize("NFC", character)
+        if canonical != character:  # U+2001 is another name of U+2003, which is a blank
+            spelling = "".join(self[ord(part)] for part in canonical)
+        elif code in _INVISIBLE:
             spelling = ""
         elif character in _DASHES:
             spelling = "-"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from thinkgap.latex import closing_brace
+from thinkgap.latex import brace_pairs
 from thinkgap.responses.normalise import normalise
 from thinkgap.responses.reading import WRAPPERS
 
@@ -21,6 +22,7 @@ _LARGEST_EXPONENT = 400
 
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _WRAPPER = re.compile(WRAPPERS)
+_INNER = re.compile(r"[(),;]")
 _SPACES = re.compile(r"\\[,;:! ]|\\q?quad(?![A-Za-z])|~|\\(?:left|right|displaystyle)(?![A-Za-z])|\s+")
 _LATEX_COMMA = re.compile(r"\{,\}\s*|,\s*\\!\s*")
 _NAMED = re.compile(r"[A-Za-z](?:\s*_\s*(?:\w|\{\w+\}))?\s*=\s*(?=[^=\s])")
@@ -95,9 +97,7 @@ def unwrapped(text: str) -> str:
     """
     text = _LATEX_COMMA.sub(",", normalise(text))
     text = _SPACES.sub(lambda space: "" if space.group() == "\\!" else " ", text).strip()
-    while (inner := _without_one_layer(text)) != text:
-        text = inner
-    return " ".join(text.split())
+    return " ".join(text[slice(*_core(text))].split())
 
 
 def variable(text: str) -> str:
@@ -110,22 +110,42 @@ def _name(plain: str) -> str:
     return named.group() if named else ""
 
 
-def _without_one_layer(text: str) -> str:
+def _core(text: str) -> tuple[int, int]:
+    """Where `text` stands once all its layers are off, in time linear in its length: a layer moves two positions."""
+    start, end = _stripped(text, 0, len(text))
+    pairs = brace_pairs(text) if "{" in text else {}
+    while (inner := _stripped(text, *_without_one_layer(text, start, end, pairs))) != (start, end):
+        start, end = inner
+    return start, end
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _without_one_layer(text: str, start: int, end: int, pairs: Mapping[int, int]) -> tuple[int, int]:
+    """`start, end` of what the outermost layer of `text[start:end]` encloses, or as they are."""
     for mark in ("**", "__", "`", "$$", "$", '"'):
         # A dollar sign before and after can be two amounts of money, which no answer is.
-        if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
-            return text[len(mark) : -len(mark)].strip()
-    if text.startswith(("\\(", "\\[")) and text.endswith(("\\)", "\\]")):
-        return text[2:-2].strip()
-    if text.endswith((".", ",", ";")) and not text.endswith(".."):
-        return text[:-1].strip()
-    wrapper = _WRAPPER.match(text)
-    opening = wrapper.end() - 1 if wrapper else 0
-    if text[opening : opening + 1] == "{" and closing_brace(text, opening) == len(text) - 1:
-        return text[opening + 1 : -1].strip()
-    if text.startswith("(") and text.endswith(")") and not re.search(r"[(),;]", text[1:-1]):
-        return text[1:-1].strip()
-    return text
+        n = len(mark)
+        if end - start > 2 * n and text.startswith(mark, start) and text.endswith(mark, start, end):
+            return start + n, end - n
+    if text.startswith(("\\(", "\\["), start, end) and text.endswith(("\\)", "\\]"), start, end):
+        return start + 2, max(start + 2, end - 2)
+    if text.endswith((".", ",", ";"), start, end) and not text.endswith("..", start, end):
+        return start, end - 1
+    wrapper = _WRAPPER.match(text, start, end)
+    opening = wrapper.end() - 1 if wrapper else start
+    if pairs.get(opening) == end - 1:
+        return opening + 1, end - 1
+    if text.startswith("(", start, end) and text.endswith(")", start, end) and end - start > 1:
+        # Found in one pass that ends this: what holds no bracket has no such layer, and what holds one keeps it.
+        return (start, end) if _INNER.search(text, start + 1, end - 1) else (start + 1, end - 1)
+    return start, end
 
 
 def _vulgar(character: str) -> str:

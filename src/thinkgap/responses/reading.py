@@ -32,6 +32,8 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _HALVES = {")": "(", "]": "["}
 _LONGEST = 2000
 """Longer texts are no label, option or number."""
+_MOST_LAYERS = 50
+"""Nobody wraps an answer in more; a text of brackets alone would cost as many passes as it has brackets."""
 _END = re.compile(
     r"[ \t]*(?:\Z|\n|[.!;,](?=\s|\Z|[^\w\s])|[)\]}](?=\W|\Z)|:[ \t]*(?:\n|\Z)|</|<br|<\||\\\\|"
     r"[。、\u2600-\u27bf\U0001f000-\U0001faff]|"
@@ -83,7 +85,7 @@ def peeled(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _peeled(text: str) -> tuple[str, ...]:
     forms = [text]
-    while (inner := _without_one_layer(forms[-1]).strip()) and inner != forms[-1]:
+    while len(forms) <= _MOST_LAYERS and (inner := _without_one_layer(forms[-1]).strip()) and inner != forms[-1]:
         forms.append(inner)
     return tuple(forms)
 

@@ -8,6 +8,7 @@ the store keeps the reply as it came.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,10 @@ _COUNTS = {
     ),
 }
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_MOST = 1 << 63
+"""Beyond what a count of tokens can be."""
+
 Piece = tuple[str, str]
 """A channel and a text of it; the channels `content` and `refusal` are no reasoning."""
 
@@ -47,7 +52,7 @@ class ReplyError(ThinkgapError):
 
 
 def to_response(raw: Mapping[str, Any], api: Api) -> Response:
-    """Read a reply.
+    """Read a reply; half of a surrogate pair, which no file takes, becomes U+FFFD.
 
     Args:
         raw: the JSON object as it came.
@@ -59,6 +64,13 @@ def to_response(raw: Mapping[str, Any], api: Api) -> Response:
     Raises:
         ReplyError: it holds an error, no choice, or is no reply of this API.
     """
+    try:
+        return _response(raw, api)
+    except (AttributeError, TypeError, KeyError, IndexError, RecursionError) as error:
+        raise ReplyError(f"the reply has another shape than its API's ({type(error).__name__}: {error})") from None
+
+
+def _response(raw: Mapping[str, Any], api: Api) -> Response:
     if not isinstance(raw, Mapping):
         raise ReplyError(f"the reply is a JSON {type(raw).__name__}, not an object")
     if raw.get("error"):
@@ -69,6 +81,7 @@ def to_response(raw: Mapping[str, Any], api: Api) -> Response:
         pieces, finish = _responses(raw) if api == "responses" else _chat(raw)
     channels: dict[str, str] = {}
     for channel, text in pieces:
+        text = _HALF_PAIR.sub("\ufffd", text)
         if text:
             # Visible text goes on; blocks of reasoning are blocks of their own.
             joint = "" if channel == "content" else "\n\n"
@@ -84,10 +97,10 @@ def to_response(raw: Mapping[str, Any], api: Api) -> Response:
         content=content,
         reasoning=joined(readable),
         channels=channels,
-        finish_reason=_FINISH.get(finish, finish),
+        finish_reason=_HALF_PAIR.sub("\ufffd", _FINISH.get(finish, finish)),
         refusal=refusal,
         **counts,
-        model=str(raw.get("model") or raw.get("modelVersion") or ""),
+        model=_HALF_PAIR.sub("\ufffd", str(raw.get("model") or raw.get("modelVersion") or "")),
     )
 
 
@@ -180,6 +193,6 @@ def _count(usage: Mapping[str, Any], paths: Sequence[tuple[str, ...]]) -> int | 
         value: Any = usage
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST:
             return value
     return None
