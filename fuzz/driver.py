@@ -43,4 +43,4 @@ def instrumented() -> AbstractContextManager[object]:
         import atheris  # pyright: ignore[reportMissingImports]
     except ImportError:
         return contextlib.nullcontext()
-    return atheris.instrument_imports(include=["thinkgap"])
+    return atheris.instrument_imports(include=["thinkgap"])  # pyright: ignore[reportAttributeAccessIssue]

@@ -63,7 +63,7 @@ def licence_of(said: PackageMetadata) -> str:
     found = [one.removeprefix(_CLASSIFIER) for one in said.get_all("Classifier") or [] if one.startswith(_CLASSIFIER)]
     if found:
         return ", ".join(found)
-    first = (said["License"] or "").strip().split("\n")[0]
+    first = (said.get_all("License") or [""])[0].strip().split("\n")[0]
     return first if len(first) <= _LONGEST else first[:_LONGEST] + "..."
 
 
