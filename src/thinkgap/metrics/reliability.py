@@ -1,6 +1,7 @@
 """Krippendorff's alpha: how far several raters agree, some of whom may have left units out.
 
-The value is the `krippendorff` package's; the interval resamples units. Knows nothing of what was rated.
+Value and interval, which resamples units, are one formula; tests hold it against the `krippendorff` package, whose
+licence (GPL) is not this project's. Knows nothing of what was rated.
 """
 
 from __future__ import annotations
@@ -54,14 +55,11 @@ def krippendorff_alpha(
     values = np.unique(array[~np.isnan(array)])
     if len(values) < 2:
         return Estimate(math.nan, math.nan, math.nan, n)
-    import krippendorff
-
     counts = (array.T[:, :, None] == values).sum(axis=1)
     own = None if groups is None else np.asarray(groups)[paired]
-    found = bootstrap(_coincidences(counts), own, partial(_alpha, level=level), draws, seed)
-    return dataclasses.replace(
-        found, value=float(krippendorff.alpha(value_counts=counts, value_domain=values, level_of_measurement=level))
-    )
+    coincidences = _coincidences(counts)
+    found = bootstrap(coincidences, own, partial(_alpha, level=level), draws, seed)
+    return dataclasses.replace(found, value=float(_alpha(coincidences.sum(axis=0), level)))
 
 
 def _coincidences(counts: NDArray[np.int64]) -> Array:
@@ -72,7 +70,7 @@ def _coincidences(counts: NDArray[np.int64]) -> Array:
 
 
 def _alpha(sums: Array, level: Level) -> Array:
-    """Alpha from summed coincidences, shape [..., V * V]: the package takes units, of which a draw has only sums."""
+    """Alpha from summed coincidences, shape [..., V * V]."""
     width = math.isqrt(sums.shape[-1])
     observed = sums.reshape(*sums.shape[:-1], width, width)
     totals = observed.sum(axis=-1)
