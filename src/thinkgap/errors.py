@@ -45,6 +45,10 @@ class ModelError(ThinkgapError):
     """A model that cannot be loaded, or whose structure fails its numerical check."""
 
 
+class NotFiniteError(ModelError):
+    """Logits that are NaN or infinite."""
+
+
 class StoreError(ThinkgapError):
     """Records on disk that are missing, damaged, or were written under other settings."""
 

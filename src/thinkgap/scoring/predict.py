@@ -13,7 +13,7 @@ from typing import Any
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset
 
-from thinkgap.errors import LabelError, PromptError
+from thinkgap.errors import LabelError, NotFiniteError, PromptError
 from thinkgap.parallel import ALONE, World
 from thinkgap.prompts.build import PreparedPrompt, PromptBuilder
 from thinkgap.schema import Scoring
@@ -140,8 +140,18 @@ class ScoringModule(pl.LightningModule):
         return batch
 
     def predict_step(self, batch: list[PreparedItem], batch_idx: int) -> list[ScoredItem]:
-        """What the prompts of every item of the batch read, keyed by item."""
-        scored = iter([one for group in self.score(groups_of(batch, self.engine)) for one in group])
+        """What the prompts of every item of the batch read, keyed by item.
+
+        An item whose logits are not finite is left out. What shares its pass may not be finite either, since nothing
+        times NaN is NaN, so then each item of the batch is read by itself.
+        """
+        try:
+            scored = iter([one for group in self.score(groups_of(batch, self.engine)) for one in group])
+        except NotFiniteError as error:
+            if len(batch) == 1:
+                reason = PromptError(str(error), kind="logits that are not finite")
+                return [ScoredItem(batch[0].item_id, excluded=reason)]
+            return [one for item in batch for one in self.predict_step([item], batch_idx)]
         found = [ScoredItem(item.item_id, [next(scored) for _ in item.prompts], item.excluded) for item in batch]
         for item, one in zip(batch, found, strict=True):
             self.sample.offer(item.prompts, one.scored)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from thinkgap.errors import ModelError
+from thinkgap.errors import NotFiniteError
 from thinkgap.scoring.vocabulary import ReasoningTokens
 from thinkgap.types import Prompt, Reading
 
@@ -81,9 +81,9 @@ def first_bad_row(logits: Tensor) -> int | None:
     return int(bad.int().argmax()) if bool(bad.any()) else None
 
 
-def not_finite(prompt: Prompt, where: str = "") -> ModelError:
+def not_finite(prompt: Prompt, where: str = "") -> NotFiniteError:
     """The error for logits that are not finite; `where` says in which layer that began."""
-    return ModelError(
+    return NotFiniteError(
         f"item {prompt.presentation.item.id}, condition {prompt.condition.name}: the model's logits are not "
         f"finite{where}; try model.dtype=float32 or model.attn_implementation=eager"
     )
