@@ -14,6 +14,7 @@ LAYERS = (
     "thinkgap.printable",
     "thinkgap.spreadsheet",
     "thinkgap.home",
+    "thinkgap.hub",
     "thinkgap.licences",
     "thinkgap.cli_several",
     "thinkgap.cli_launchers",

@@ -26,6 +26,7 @@ from thinkgap.backends.locate import Checkpoint, find_checkpoint, folder_digest
 from thinkgap.backends.random_weights import random_model, random_revision
 from thinkgap.backends.weights import check_weights_digest
 from thinkgap.errors import ConfigError, ModelError
+from thinkgap.hub import offline_if_unreachable
 from thinkgap.schema import BackendKind, Dtype, Modality, ModelConfig, PromptConfig, ThinkingSwitch
 
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
@@ -213,6 +214,8 @@ def loading(load: Any, cfg: ModelConfig, checkpoint: Checkpoint, **arguments: An
     """Call a `from_pretrained`, turning its many ways to fail into one error that names the model."""
     if cfg.revision is not None and not checkpoint.local:
         arguments["revision"] = cfg.revision
+    if not checkpoint.local:
+        offline_if_unreachable()
     try:
         return load(checkpoint.source, trust_remote_code=cfg.trust_remote_code, **arguments)
     except Exception as error:

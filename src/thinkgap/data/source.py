@@ -22,6 +22,7 @@ from thinkgap.data.columns import arrow_kinds, check_columns, value_kinds
 from thinkgap.data.jsonlines import read_jsonl
 from thinkgap.data.locate import find_files, looks_local
 from thinkgap.errors import ConfigError, DataError
+from thinkgap.hub import offline_if_unreachable
 from thinkgap.schema import DatasetConfig, GenerationConfig
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _load(path: str, complaint: str, **arguments: Any) -> datasets.Dataset:
 
     try:
         with _quiet():
+            offline_if_unreachable()
             loaded = datasets.load_dataset(path, **arguments)
     except Exception as error:  # network, permission, unknown split, broken file: a dozen unrelated classes
         raise DataError(f"{complaint}: {type(error).__name__}: {error}") from error
