@@ -22,9 +22,10 @@ function sharedCharts() {
   const found = new Map();
   for (const run of DATA.runs) {
     for (const chart of run.charts) {
-      // What must agree for one pair of axes: marks of a band, states, slots.
-      const axes = { lines: chart.ticks, dots: chart.series, bars: chart.categories }[chart.kind];
-      if (!["lines", "dots", "bars"].includes(chart.kind)) continue;
+      // Bars of slots stand before those of one run's own right answers, so they stay with their run.
+      if (!["lines", "dots"].includes(chart.kind)) continue;
+      // What must agree for one pair of axes: marks of a band, or states.
+      const axes = chart.kind === "lines" ? chart.ticks : chart.series;
       const key = JSON.stringify([chart.kind, chart.name, chart.format, axes ?? null]);
       if (!found.has(key)) found.set(key, []);
       found.get(key).push({ run: run.name, chart });
@@ -42,10 +43,9 @@ function joinedCharts(parts) {
     return [{ ...chart, groups: own.map(([name]) => name), values: own.map(([, values]) => values) }];
   }
   const names = [...new Set(parts.flatMap((part) => part.chart.series.map((one) => one.name)))];
-  const ofRuns = (name, call) => parts.flatMap((part) => part.chart.series.filter((one) => one.name === name).map((one) => ({ ...one, name: call(name, part.run) })));
+  const ofRuns = (name) => parts.flatMap((part) => part.chart.series.filter((one) => one.name === name).map((one) => ({ ...one, name: part.run })));
   // Lines cross: a plot for each of them, with a line for each run.
-  if (chart.kind === "lines") return names.map((name) => ({ ...chart, title: `${chart.title}: ${name}`, series: ofRuns(name, (_, run) => run) }));
-  return [{ ...chart, series: names.flatMap((name) => ofRuns(name, called)) }];
+  return names.map((name) => ({ ...chart, title: `${chart.title}: ${name}`, series: ofRuns(name) }));
 }
 
 function figureNode(chart, conditions) {
