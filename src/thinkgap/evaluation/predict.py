@@ -234,5 +234,7 @@ def quiet_libraries() -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning.*")
+    # On a machine with SLURM: that a command could be started with srun.
+    warnings.filterwarnings("ignore", module="lightning_fabric.*")
     if not sys.stderr.isatty():
         transformers.utils.logging.disable_progress_bar()
